@@ -24,7 +24,7 @@ from keisoku.ground.lab.available import available
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.engine import Engine, FrameSink, Progress
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
@@ -130,8 +130,8 @@ def highest_lossless_fps(plan: Plan, engine: Engine) -> float:
 
 
 def _trial(plan: Plan, engine: Engine, purpose: str, frames_per_second: float, seconds: float) -> Trial:
-    setting = Setting(plan, engine.capabilities, Bias())
-    return setting.trial(purpose, plan.frame_bytes[0], frames_per_second, seconds)
+    inputs = MethodInput(plan, engine.capabilities, Bias())
+    return inputs.trial(purpose, plan.frame_bytes[0], frames_per_second, seconds)
 
 
 def long_trial(

@@ -18,7 +18,7 @@ from support.synthetic_path import Link, SyntheticPath
 
 from keisoku.subjects.path.packet_pair.analysis import analyse
 from keisoku.subjects.path.packet_pair.kind import best_length
-from keisoku.subjects.path.packet_pair.minimum_sum import capacity
+from keisoku.subjects.path.packet_pair.minimum_sum import link_capacity
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
 from keisoku.subjects.path.packet_pair.stages import SMALL_SIZES
 from keisoku.subjects.path.train.dispersion import dispersions
@@ -39,7 +39,7 @@ def flagged(seed: int) -> tuple[str, bool]:
     noise_ns = 10 ** chance.uniform(1, 3.3)
     path = SyntheticPath(links, seed, skew=chance.uniform(-5e-5, 5e-5), noise_ns=noise_ns, send_gap_ns=100.0)
     path.send("pair", 1500, 2, 100)
-    rough = capacity(dispersions(path.trains))
+    rough = link_capacity(dispersions(path.trains))
     packets = 2 if rough is None else best_length(rough, 1500, noise_ns)
     if packets > 2:
         path.send("pair", 1500, packets, 100)

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.local_level import LEAST, changes
+from keisoku.ground.statistics.local_level import LEAST, series_changes
 
 NOISE, WALK, STEP = 0.02, 0.005, 0.05
 Values = NDArray[np.float64]
@@ -62,7 +62,7 @@ CASES = ((20, 10), (20, 3), (40, 20), (40, 5), (40, 3), (100, 50), (100, 10))
 
 def keisoku(values: Sequence[float]) -> list[int]:
     """First runs after the steps that `keisoku trend` tells."""
-    return [step.place for step in changes(values).steps]
+    return [step.place for step in series_changes(values).steps]
 
 
 def jumpavg(values: Sequence[float]) -> list[int]:
@@ -137,7 +137,7 @@ def published(path: Path) -> None:
     """Prints what each finds in the series of a file."""
     print("| series | runs | keisoku | jumpavg | E-divisive |\n|" + " --- |" * 5)
     for name, values in json.loads(path.read_text(encoding="utf-8")).items():
-        told = changes(values)
+        told = series_changes(values)
         steps = [
             f"{step.place} ({100 * step.size / told.level[step.place - 1]:+.1f} ± "
             f"{100 * step.half / abs(told.level[step.place - 1]):.1f} %)"

@@ -14,7 +14,7 @@ from keisoku.faces.otg.configuration import configuration
 from keisoku.faces.otg.metrics import TagWish
 from keisoku.faces.otg.metrics import flow_metrics as flow_metrics_of
 from keisoku.faces.otg.reading.conformance import checked
-from keisoku.faces.otg.traffic.load import trial
+from keisoku.faces.otg.traffic.flow_trial import trial
 from keisoku.faces.otg.traffic.session import TrafficSession
 from keisoku.subjects.device.engine.engine import Progress, StreamProgress
 

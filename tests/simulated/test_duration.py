@@ -17,7 +17,7 @@ from keisoku.ground.simulated_device.device import parse_device
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.entry import Procedure
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.table import PROCEDURES
@@ -126,6 +126,6 @@ def words(text: str) -> list[str]:
 def test_a_series_has_an_interval_a_second_but_no_more_than_3600() -> None:
     """A trial of a day once had 86 400 intervals, and took half a gigabyte when they were written."""
     plan = parse({"methods": ["loss"], "dut": "sim:test"})
-    setting = Setting(plan, SimulatedEngine(parse_device(DEVICE, "test")).capabilities, Bias(exact=True))
+    inputs = MethodInput(plan, SimulatedEngine(parse_device(DEVICE, "test")).capabilities, Bias(exact=True))
     for seconds, interval_s in ((2.0, 0.1), (20.0, 1.0), (3600.0, 1.0), (86_400.0, 24.0)):
-        assert setting.trial("test", 64, 1000.0, seconds).interval_ns == interval_s * NS_PER_S
+        assert inputs.trial("test", 64, 1000.0, seconds).interval_ns == interval_s * NS_PER_S

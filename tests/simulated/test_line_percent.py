@@ -13,7 +13,7 @@ from keisoku.faces.cli.main import keisoku
 from keisoku.subjects.device.engine.simulated import SimulatedEngine
 from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.plan.rate import LinePercent, load
+from keisoku.subjects.device.plan.rate import LinePercent, offered_load
 from keisoku.subjects.device.table import PROCEDURES
 
 PHASES = {"learning_wait_s": 0, "drain_s": 0, "rest_s": 0}
@@ -48,7 +48,7 @@ def test_a_search_goes_no_higher_than_a_percentage_of_the_line() -> None:
 @pytest.mark.parametrize("text", ["0%", "-3%", "100.1%", "x%", "%"])
 def test_what_is_no_share_of_a_line_is_refused(text: str) -> None:
     with pytest.raises(PlanError):
-        load("--rate", text)
+        offered_load("--rate", text)
     with pytest.raises(PlanError, match=r"trial\.rate_fps"):
         plan("trial", trial={"rate_fps": text})
 

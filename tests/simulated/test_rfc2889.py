@@ -366,12 +366,12 @@ def test_an_unknown_destination_is_flooded_to_all_other_ports_and_a_known_one_is
     own = plan("broadcast", ports=["1", "2", "3", "4"], phases=PHASES, frame_bytes=[64])
     from keisoku.subjects.device.engine.simulated import routes_between
     from keisoku.subjects.device.engine.traffic import Traffic
-    from keisoku.subjects.device.method.setting import Setting
+    from keisoku.subjects.device.method.method_input import MethodInput
 
     traffic = Traffic(routes_between(own.pairs()), own.contents(), own.seed)
     engine = SimulatedEngine(device(TABLE.format(100)), [1, 2, 3, 4], traffic)
-    setting = Setting(own, engine.capabilities, Bias(exact=True))
-    trial = setting.trial("test", 64, 1000, 0.02)
+    inputs = MethodInput(own, engine.capabilities, Bias(exact=True))
+    trial = inputs.trial("test", 64, 1000, 0.02)
     flows = (
         Flow(transmit=0, receive=1, modify=("Ether.src=increment(02:aa:00:00:00:00, count=5)",)),
         Flow(transmit=1, receive=0, modify=("Ether.dst=increment(02:aa:00:00:00:00, count=10)",), start_ns=10_000_000),
@@ -389,12 +389,12 @@ def test_a_frame_follows_its_address_not_the_plan() -> None:
     own = plan("broadcast", ports=["1", "2", "3"], phases=PHASES, frame_bytes=[64])
     from keisoku.subjects.device.engine.simulated import routes_between
     from keisoku.subjects.device.engine.traffic import Traffic
-    from keisoku.subjects.device.method.setting import Setting
+    from keisoku.subjects.device.method.method_input import MethodInput
 
     traffic = Traffic(routes_between(own.pairs()), own.contents(), own.seed)
     engine = SimulatedEngine(device(TABLE.format(100)), [1, 2, 3], traffic)
-    setting = Setting(own, engine.capabilities, Bias(exact=True))
-    trial = setting.trial("test", 64, 1000, 0.02)
+    inputs = MethodInput(own, engine.capabilities, Bias(exact=True))
+    trial = inputs.trial("test", 64, 1000, 0.02)
     flows = (
         Flow(transmit=0, receive=1),
         Flow(transmit=2, receive=0, modify=("Ether.src=list(02:00:00:00:00:01)",), start_ns=9_500_000, share=0.1),

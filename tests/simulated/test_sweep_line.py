@@ -9,7 +9,7 @@ import pytest
 from support.simulated_trials import carry_out, device, plan
 
 from keisoku.ground.report.digits import EXACT_MARK, digits
-from keisoku.ground.run.result import Line, Result
+from keisoku.ground.run.result import FittedLine, Result
 from keisoku.ground.simulated_device.device import SimulatedDevice
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.analysis.group_line import group_line
@@ -27,7 +27,7 @@ def swept(toml: str, sizes: list[int] = SIZES, **settings: object) -> tuple[Resu
     return carry_out(plan("sweep", frame_bytes=sizes, sweep={"trial_s": 0.5, **settings}), device(toml))
 
 
-def line(result: Result) -> Line:
+def line(result: Result) -> FittedLine:
     assert result.line is not None
     return result.line
 

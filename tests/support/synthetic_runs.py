@@ -13,8 +13,8 @@ from keisoku.ground.frame.rates import maximum_frames_per_second
 from keisoku.ground.report.finding import Finding
 from keisoku.ground.report.page import render
 from keisoku.ground.run.criterion import Verdict
-from keisoku.ground.run.result import Line, Result, Row
-from keisoku.ground.statistics.line import fit_line
+from keisoku.ground.run.result import FittedLine, Result, Row
+from keisoku.ground.statistics.line_fit import fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.analysis.percentile import latency_percentile, packet_delay_variation
 from keisoku.subjects.device.record.counts import Buckets, Interval, IntervalLatency, Latency, Ranges, Sent, Tracked
@@ -326,7 +326,7 @@ def sweep_run(sizes: list[int] | None = None) -> DeviceRun:
         remark = "" if works else "no frame came out"
         rows.append(Row(frame_bytes=size, figures=figures, trial=records[-1].index, remark=remark))
     fit = fit_line(*zip(*points, strict=True))
-    line = Line(
+    line = FittedLine(
         slope=Quantity(value=fit.slope, unit="ns/byte", uncertainty=2 * fit.slope_error),
         constant=ns(fit.constant, 2 * fit.constant_error),
         slope_error=fit.slope_error,

@@ -15,7 +15,7 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.entry import Procedure
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -33,15 +33,15 @@ class PartLoadSettings(Settings):
     """Load, as a share of the maximum of the link."""
 
 
-def part_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def part_load(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'loss' (%)."""
-    settings = setting.plan.settings_of(PartLoadSettings)
+    settings = inputs.plan.settings_of(PartLoadSettings)
     rows = []
-    for size in setting.plan.frame_bytes:
-        line_fps = setting.line_fps(size)
+    for size in inputs.plan.frame_bytes:
+        line_fps = inputs.line_fps(size)
         assert line_fps is not None, "the simulated devices of this example have links of known rate"
         fps = line_fps * settings.load_percent / 100
-        record = yield setting.trial(f"{settings.load_percent:g} % {size} byte", size, fps, settings.trial_s)
+        record = yield inputs.trial(f"{settings.load_percent:g} % {size} byte", size, fps, settings.trial_s)
         lost_percent = 100 * record.facts.tracked.lost_frames / record.facts.sent.offered_frames
         rows.append(Row(frame_bytes=size, figures={"loss": Quantity(value=lost_percent, unit="%")}, trial=record.index))
     return Result(measurement="part_load", rows=rows)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from keisoku.faces.cli.graph import LINES, Graph
 from keisoku.faces.cli.interruption import check
-from keisoku.faces.cli.progress import Lines, Row, line, standing
+from keisoku.faces.cli.progress import Lines, Row, standing, trial_text
 from keisoku.language import join_texts, phrase, translated
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Live(Lines):
         self.rows.finished(record)
         self._graph.recorded(record)
         if self.verbose:
-            self.console.print(Text(line(record), style="dim"))
+            self.console.print(Text(trial_text(record), style="dim"))
 
     def _drawn(self) -> RenderableType:
         course = self._course()
@@ -123,13 +123,13 @@ class Live(Lines):
         rows = list(self.rows.found.values())
         if rows:
             parts.append(self._table(rows, room))
-        parts += [Text(line, no_wrap=True, style="cyan") for line in course]
+        parts += [Text(trial_text, no_wrap=True, style="cyan") for trial_text in course]
         # What was told last, the counts of the trial, and what the share is of: each in its own line.
         said = [self._said, self._trial, self._share[2] if self._share is not None else ""]
         parts += [
-            Text(translated(line), no_wrap=True, overflow="ellipsis", style="dim")
-            for line in dict.fromkeys(said)
-            if line
+            Text(translated(trial_text), no_wrap=True, overflow="ellipsis", style="dim")
+            for trial_text in dict.fromkeys(said)
+            if trial_text
         ]
         if rows or self._known:
             parts.append(self._overall(bool(rows)))

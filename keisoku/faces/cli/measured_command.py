@@ -15,15 +15,15 @@ from keisoku.faces.cli.outcome import output_options
 from keisoku.ground.entry import Measurement
 from keisoku.ground.run.settings import RunSettings
 from keisoku.running.measurement.plan_file import read
-from keisoku.running.measurement.typed_setting import Setting, settings_of
+from keisoku.running.measurement.typed_setting import TypedSetting, settings_of
 
 
-def settings_of_whole(kind: type[RunSettings]) -> list[Setting]:
+def settings_of_whole(kind: type[RunSettings]) -> list[TypedSetting]:
     """The settings that the command itself offers."""
     return [setting for setting in settings_of(kind) if setting.name != "repeat"]
 
 
-def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_settings(settings: Sequence[TypedSetting]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives a command these settings, and the options for its result."""
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:

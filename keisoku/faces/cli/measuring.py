@@ -25,7 +25,7 @@ from keisoku.running.measurement.table import find
 from keisoku.running.measurement.typed_setting import (
     LENGTH,
     LENGTH_OF_TRIALS,
-    Setting,
+    TypedSetting,
     known_as,
     settings_of,
     values_of,
@@ -34,7 +34,7 @@ from keisoku.running.measurement.typed_setting import (
 _NO_TERMINAL = phrase("no terminal is here, so that the profile is rfc; '--profile quick' measures as on a terminal")
 
 
-def with_option(setting: Setting, command: Callable[..., Any]) -> Callable[..., Any]:
+def with_option(setting: TypedSetting, command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with this setting."""
     if setting.is_argument:
         many = get_origin(setting.kind) is tuple
@@ -46,7 +46,7 @@ def with_option(setting: Setting, command: Callable[..., Any]) -> Callable[..., 
     return click.option(declared, setting.name, cls=_SettingOption, of=setting, **_form(setting))(command)
 
 
-def _form(setting: Setting) -> dict[str, Any]:
+def _form(setting: TypedSetting) -> dict[str, Any]:
     """Arguments of click's option."""
     if setting.kind is bool:
         return {"is_flag": True, "default": None}
@@ -70,7 +70,7 @@ def _form(setting: Setting) -> dict[str, Any]:
     return {"metavar": metavar}
 
 
-def _value_metavar(setting: Setting) -> str:
+def _value_metavar(setting: TypedSetting) -> str:
     """Placeholder for the value of a pair."""
     values = get_args(setting.kind)[1]
     if get_origin(values) in (tuple, list):
@@ -81,7 +81,7 @@ def _value_metavar(setting: Setting) -> str:
 class _SettingOption(click.Option):
     """The option of a setting, whose help is made when it is shown."""
 
-    def __init__(self, *declared: Any, of: Setting, **form: Any) -> None:
+    def __init__(self, *declared: Any, of: TypedSetting, **form: Any) -> None:
         super().__init__(*declared, **form)
         self._setting = of
 

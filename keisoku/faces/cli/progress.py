@@ -212,7 +212,7 @@ class Lines(Observer):
         check()
         self.rows.finished(record)
         if self.verbose:
-            self._print(line(record))
+            self._print(trial_text(record))
 
     def percent(self) -> float:
         """How much of the whole is done."""
@@ -264,7 +264,7 @@ def _with_left(said: str, left: str) -> str:
     return phrase("{said} ({time} left)", said=said, time=left) if left else said
 
 
-def line(record: TrialRecord) -> str:
+def trial_text(record: TrialRecord) -> str:
     """A finished trial."""
     tracked = record.facts.tracked
     verdict = f"invalid: {'; '.join(record.invalid_because)}" if not record.valid else f"lost {tracked.lost_frames:,}"

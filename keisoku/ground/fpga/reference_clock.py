@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from keisoku.ground.statistics.budget import figure, normal, rectangular
-from keisoku.ground.statistics.line import fit_line
+from keisoku.ground.statistics.line_fit import fit_line
 from keisoku.ground.statistics.quantity import Contribution, Quantity
 
 MARKS_MIN = 3

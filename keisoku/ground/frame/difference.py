@@ -20,7 +20,7 @@ _IMPLIED = {"type", "proto", "nh"}
 
 
 @dataclass(frozen=True, order=True)
-class Change:
+class Difference:
     """One difference; values are texts as a user reads them."""
 
     field: str
@@ -53,21 +53,21 @@ class Header:
         return dissect(self.front, self.end)
 
 
-def differences(expected: Header, found: Header, corrupt: bool = False) -> tuple[Change, ...]:
+def differences(expected: Header, found: Header, corrupt: bool = False) -> tuple[Difference, ...]:
     """All differences, the outermost header first. `corrupt`: the payload is not as it was sent."""
     before, after = expected.layers, found.layers
     pairs = _aligned(before, after)
-    changes: list[Change] = []
+    changes: list[Difference] = []
     for old, new in pairs:
         if old is None and new is not None:
-            changes.append(Change(new.name, "", new.text(found.front)))
+            changes.append(Difference(new.name, "", new.text(found.front)))
         elif new is None and old is not None:
-            changes.append(Change(old.name, old.text(expected.front), ""))
+            changes.append(Difference(old.name, old.text(expected.front), ""))
         elif old is not None and new is not None:
             changes += _fields(expected, found, before, after, old, new, corrupt)
     changes += _length(expected, found, before, after)
     if corrupt:
-        changes.append(Change(PAYLOAD, "", ""))
+        changes.append(Difference(PAYLOAD, "", ""))
     return tuple(changes) or _bytes(expected.front, found.front)
 
 
@@ -98,11 +98,11 @@ def _fields(
     old: Layer,
     new: Layer,
     corrupt: bool,
-) -> list[Change]:
+) -> list[Difference]:
     name = _numbered(old, before)
     if old.name == RAW:
         texts = expected.front[old.start : old.end].hex(), found.front[new.start : new.end].hex()
-        return [Change(name, *texts)] if texts[0] != texts[1] else []
+        return [Difference(name, *texts)] if texts[0] != texts[1] else []
     followers = _follower(old, before), _follower(new, after)
     changes = []
     for field in dict.fromkeys(one.name for one in (*old.fields, *new.fields)):
@@ -130,7 +130,7 @@ def _fields(
             ]
             if right == [True, True]:
                 continue
-        changes.append(Change(f"{name}.{field}", *values))
+        changes.append(Difference(f"{name}.{field}", *values))
     return changes
 
 
@@ -141,7 +141,7 @@ def _state(header: Header, layers: Sequence[Layer], layer: Layer, corrupt: bool)
     return checksum.state(header.front, layers, layers.index(layer), end, header.length - end)
 
 
-def _length(expected: Header, found: Header, before: Sequence[Layer], after: Sequence[Layer]) -> list[Change]:
+def _length(expected: Header, found: Header, before: Sequence[Layer], after: Sequence[Layer]) -> list[Difference]:
     """A length that the headers do not explain."""
     sizes = [sum(layer.end - layer.start for layer in layers) for layers in (before, after)]
     if expected.end is None or found.end is None:
@@ -149,14 +149,14 @@ def _length(expected: Header, found: Header, before: Sequence[Layer], after: Seq
     if found.length - expected.length == sizes[1] - sizes[0]:
         return []
     explained = expected.length + sizes[1] - sizes[0]
-    return [Change(LENGTH, str(explained + FCS_BYTES), str(found.length + FCS_BYTES))]
+    return [Difference(LENGTH, str(explained + FCS_BYTES), str(found.length + FCS_BYTES))]
 
 
-def _bytes(before: bytes, after: bytes) -> tuple[Change, ...]:
+def _bytes(before: bytes, after: bytes) -> tuple[Difference, ...]:
     """Differences that no field shows."""
     count = min(len(before), len(after))
     places = [place for place in range(count) if before[place] != after[place]]
-    return tuple(Change(f"byte {place}", f"0x{before[place]:02x}", f"0x{after[place]:02x}") for place in places)
+    return tuple(Difference(f"byte {place}", f"0x{before[place]:02x}", f"0x{after[place]:02x}") for place in places)
 
 
 def _value(field: Field | None, frame: bytes) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame import checksum
-from keisoku.ground.frame.difference import Change, Header, differences
+from keisoku.ground.frame.difference import Difference, Header, differences
 from keisoku.ground.frame.dissection import Field, Layer, dissect
 from keisoku.ground.frame.variants import Frames
 
@@ -245,7 +245,7 @@ def learnt(expected: Header, found: Header) -> tuple[Expectation, ...]:
     return ()
 
 
-def _text(change: Change) -> str | None:
+def _text(change: Difference) -> str | None:
     """A change of a field as an expectation; that of a hop count is relative, so that it holds for others as well."""
     layer, _, field = change.field.partition(".")
     if not field or not change.before or not change.after or " " in change.after:

@@ -12,7 +12,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.finding import Finding
 from keisoku.ground.report.table import CASE, Head, Table, head
 from keisoku.ground.run.comparison import Judged, Key, Ranking
-from keisoku.ground.run.result import Line
+from keisoku.ground.run.result import FittedLine
 from keisoku.ground.statistics.difference import Change, ratio, verdict, without_rounding
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
@@ -60,7 +60,7 @@ def side_by_side(
     name: str,
     title: str,
     names: Sequence[str],
-    lines: Sequence[Line | None],
+    lines: Sequence[FittedLine | None],
     rankings: Sequence[Ranking],
     notes: Sequence[str],
 ) -> Finding:
@@ -257,7 +257,7 @@ def _ratio_cell(figure: Quantity | None) -> tuple[str, str]:
     return shown.compact, shown.mark
 
 
-def _lines(names: Sequence[str], lines: Sequence[Line | None]) -> Table:
+def _lines(names: Sequence[str], lines: Sequence[FittedLine | None]) -> Table:
     heads = [
         Head(phrase("Device"), ""),
         Head(phrase("Slope"), "ns/byte"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.heads import HEADS
-from keisoku.ground.run.result import Flag, Line, Result, Row
+from keisoku.ground.run.result import FittedLine, Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import all_translated, join_texts, phrase
 
@@ -305,7 +305,7 @@ def is_words(title: str, groups: Collection[str] = ()) -> bool:
     return title in WORDS or title in groups
 
 
-def line_table(line: Line) -> Table:
+def line_table(line: FittedLine) -> Table:
     """Table of a fit: slope and constant, each with its standard error, absolute and in percent."""
     rows = []
     for name, figure, error in (

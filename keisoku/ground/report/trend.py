@@ -10,7 +10,7 @@ from keisoku.ground.report.comparison import CHANGES, figure_name
 from keisoku.ground.report.plot import Plot, axis, device_colour, label
 from keisoku.ground.report.points import points
 from keisoku.ground.report.table import Head, Table, head
-from keisoku.ground.run.trend import Change, Step, Trend
+from keisoku.ground.run.trend import LevelChange, Step, Trend
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 
@@ -89,7 +89,7 @@ def sentence(trends: Sequence[Trend], names: Sequence[str]) -> str:
     )
 
 
-def _change_json(change: Change, names: Sequence[str]) -> dict[str, Any]:
+def _change_json(change: LevelChange, names: Sequence[str]) -> dict[str, Any]:
     return {
         "earliest": names[change.earliest],
         "latest": names[change.latest],
@@ -97,7 +97,7 @@ def _change_json(change: Change, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _per_run(drift: Change) -> dict[str, Any]:
+def _per_run(drift: LevelChange) -> dict[str, Any]:
     runs = drift.latest - drift.earliest
     return drift.size.scaled(1 / runs, f"{drift.size.unit}/run").model_dump(mode="json")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from keisoku.ground.run.result import Flag, Line, Result, Row
+from keisoku.ground.run.result import FittedLine, Flag, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import FROM_ORDER, combined
 from keisoku.language import join_texts, phrase, plural
@@ -115,11 +115,11 @@ def _row(rows: Sequence[Row], repetitions: int) -> Row:
     )
 
 
-def _line(lines: Sequence[Line]) -> Line | None:
+def _line(lines: Sequence[FittedLine]) -> FittedLine | None:
     if len(lines) < 2:
         return lines[0] if lines else None
     slope, constant = (combined([getattr(line, name) for line in lines]) for name in ("slope", "constant"))
-    return Line(
+    return FittedLine(
         slope=slope,
         constant=constant,
         slope_error=(slope.uncertainty or 0.0) / 2,

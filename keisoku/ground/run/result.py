@@ -39,7 +39,7 @@ def place(row: Row) -> str:
     return join_texts(", ", [part for part in (f"{row.frame_bytes} byte" if row.frame_bytes else "", row.case) if part])
 
 
-class Line(Frozen):
+class FittedLine(Frozen):
     """Least-squares line y = slope·x + constant, with standard errors."""
 
     slope: Quantity
@@ -75,7 +75,7 @@ class Result(Frozen):
     title: Text = ""
     """What was measured, for the user: 'TSC against CLOCK_MONOTONIC_RAW'; empty: the measurement's own title."""
     rows: list[Row]
-    line: Line | None = None
+    line: FittedLine | None = None
     flags: list[Flag] = []
     deviations: list[Text] = []
     """Differences of the procedure from its standard, clause first."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from keisoku.ground.run.comparison import Figures, Key, better, margin_for
 from keisoku.ground.statistics.difference import Better, Margin
-from keisoku.ground.statistics.local_level import changes
+from keisoku.ground.statistics.local_level import series_changes
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.repeated import combined
 
@@ -18,7 +18,7 @@ Turn = Literal["regression", "better", "different", "within the margin"]
 
 
 @dataclass(frozen=True)
-class Change:
+class LevelChange:
     """How much a level changed, with an interval of 95 %, and from which run on."""
 
     earliest: int
@@ -40,7 +40,7 @@ class Step:
     """Median of its runs, with an interval of 95 %."""
     levels: list[float]
     """The level at each of its runs, in the unit of `level`: all the same where nothing drifts."""
-    change: Change | None = None
+    change: LevelChange | None = None
     """From the step before, without what drifts besides; None: there is none before."""
     turn: Turn | None = None
     """What the change is for the reader."""
@@ -57,7 +57,7 @@ class Trend:
     """None: not measured, or only bounded, in that run."""
     better: Better
     steps: list[Step]
-    drift: Change | None
+    drift: LevelChange | None
     """How far the level wandered beside its steps; None: the runs show no drift."""
 
     @property
@@ -91,7 +91,7 @@ def _trend(measurement: str, key: Key | None, name: str, values: Sequence[Quanti
     places = [place for place, it in enumerate(known) if it is not None]
     series = [it for it in known if it is not None]
     way = better(name, series[0].unit) if series else "neither"
-    found = changes([it.value for it in series])
+    found = series_changes([it.value for it in series])
     cuts = [0, *(step.place for step in found.steps), len(series)]
     steps: list[Step] = []
     for number, (first, end) in enumerate(pairwise(cuts) if series else ()):
@@ -100,14 +100,14 @@ def _trend(measurement: str, key: Key | None, name: str, values: Sequence[Quanti
         if number:
             step = found.steps[number - 1]
             size = Quantity(value=step.size, unit=level.unit, uncertainty=step.half)
-            change = Change(places[step.earliest], places[step.latest], size)
+            change = LevelChange(places[step.earliest], places[step.latest], size)
             turn = _turn(steps[-1].level, step.size, way, margin)
         levels = found.level[first:end]
         steps.append(Step(places[first], places[end - 1] + 1, level, levels, change, turn))
     drift = None
     if found.drift:
         size = Quantity(value=found.drift.size, unit=series[0].unit, uncertainty=found.drift.half)
-        drift = Change(places[found.drift.first], places[found.drift.last], size)
+        drift = LevelChange(places[found.drift.first], places[found.drift.last], size)
     return Trend(measurement, key, name, known, way, steps, drift)
 
 

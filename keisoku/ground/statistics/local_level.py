@@ -94,7 +94,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Changes:
+class SeriesChanges:
     """What changed in a series of runs."""
 
     steps: list[Step]
@@ -104,12 +104,12 @@ class Changes:
     """The level at each run, in the unit of the runs."""
 
 
-def changes(values: Sequence[float]) -> Changes:
+def series_changes(values: Sequence[float]) -> SeriesChanges:
     """The steps and the drift of finite values of any unit."""
     numbers = np.asarray(values, dtype=np.float64)
     most = float(np.abs(numbers).max(initial=0.0))
     if len(numbers) < 2 * LEAST or not most or np.ptp(numbers / most) <= ROUNDING:
-        return Changes([], None, [float(np.median(numbers))] * len(numbers) if len(numbers) else [])
+        return SeriesChanges([], None, [float(np.median(numbers))] * len(numbers) if len(numbers) else [])
     numbers = numbers / most
     kept: list[int] = []
     while added := _added(numbers, kept):
@@ -125,11 +125,11 @@ def changes(values: Sequence[float]) -> Changes:
         steps.append(Step(place, *_reach(numbers, kept, place), most * size, most * half))
     level, wander = model.level()
     if not model.drifts:
-        return Changes(steps, None, list(most * level))
+        return SeriesChanges(steps, None, list(most * level))
     first, last = sorted((int(np.argmin(wander)), int(np.argmax(wander))))
     run = np.arange(len(numbers))
     size, half = model.stated(np.zeros(len(kept) + 1), (run == last) * 1.0 - (run == first))
-    return Changes(steps, Drift(first, last, most * size, most * half), list(most * (level + wander)))
+    return SeriesChanges(steps, Drift(first, last, most * size, most * half), list(most * (level + wander)))
 
 
 def _added(numbers: Values, kept: Sequence[int], together: bool = True) -> list[int]:

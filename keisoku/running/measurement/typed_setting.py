@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.settings import Option, RunSettings, Settings
-from keisoku.subjects.device.plan.rate import BitRate, load
+from keisoku.subjects.device.plan.rate import BitRate, offered_load
 from keisoku.units import REQUEST_RATE_UNITS, bit_rate, duration_ns, length_m, quantity, rate
 
 
@@ -48,7 +48,7 @@ _UNITS = (
 )
 
 
-_LOAD = _Unit("_fps", "RATE", load)
+_LOAD = _Unit("_fps", "RATE", offered_load)
 """A rate that may also be in bit/s, or a percentage of the line's."""
 LENGTH_OF_TRIALS, LENGTH = "trial_s", "duration"
 """A setting, and the option that it has in every command."""
@@ -56,7 +56,7 @@ _POSITIVE = _Unit("_s", "TIME", lambda option, text: duration_ns(option, text) /
 """A trial takes some time; a wait or a delay may be none."""
 
 
-class Setting:
+class TypedSetting:
     """One setting as whoever types it sees it."""
 
     def __init__(self, name: str, of: type[Settings]) -> None:
@@ -135,10 +135,10 @@ class Setting:
         return name, self._read(value)
 
 
-def settings_of(*kinds: type[Settings]) -> list[Setting]:
+def settings_of(*kinds: type[Settings]) -> list[TypedSetting]:
     """All settings of these kinds that a command offers; one of a name that several have is that of the first."""
     owners = {name: kind for kind in reversed(kinds) for name in kind.model_fields}
-    every = [Setting(name, kind) for kind in kinds for name in kind.model_fields if owners[name] is kind]
+    every = [TypedSetting(name, kind) for kind in kinds for name in kind.model_fields if owners[name] is kind]
     # Those of the base of all settings are last in the help.
     return sorted(
         (setting for setting in every if not setting.is_hidden),
@@ -146,13 +146,13 @@ def settings_of(*kinds: type[Settings]) -> list[Setting]:
     )
 
 
-def values_of(settings: list[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(settings: list[TypedSetting], given: Mapping[str, Any]) -> dict[str, Any]:
     """The typed options as plain values by the name of the setting."""
     typed = {setting: given[setting.name] for setting in settings}
     return {setting.name: setting.value(value) for setting, value in typed.items() if value not in (None, ())}
 
 
-def known_as(settings: Sequence[Setting]) -> dict[str, str]:
+def known_as(settings: Sequence[TypedSetting]) -> dict[str, str]:
     """How the user knows each setting, by the names that errors give it."""
     return {name: setting.known_as for setting in settings for name in (setting.name, setting.stem)}
 

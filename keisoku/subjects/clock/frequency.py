@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.line import fit_line
+from keisoku.ground.statistics.line_fit import fit_line
 from keisoku.subjects.clock.cost.resolution import common_step
 from keisoku.subjects.clock.reading import Reading, narrowest
 

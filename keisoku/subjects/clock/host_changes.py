@@ -14,7 +14,7 @@ from keisoku.language import phrase
 from keisoku.subjects.clock.host_clocks import HostClocks
 
 
-def changes(looks: Sequence[HostClocks]) -> list[Flag]:
+def change_flags(looks: Sequence[HostClocks]) -> list[Flag]:
     """One flag for each kind of change between neighbouring readings of the state, with its total."""
     flags = []
     sources = list(dict.fromkeys(look.clock_source for look in looks))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.errors import EngineError
-from keisoku.ground.statistics.line import POINTS_MIN, LineFit, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, LineFit, fit_line
 from keisoku.ground.statistics.uncertainty import combine, rectangular
 
 _RESOLUTION_NS = 1.0

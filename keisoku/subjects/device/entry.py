@@ -40,7 +40,7 @@ class Procedure:
     """One sentence, for `keisoku --help`."""
     settings: type[Settings]
     generator: Callable[[Any], Generator[Trial, TrialRecord, Result]]
-    """The method, which takes a `Setting` (`method/setting.py`)."""
+    """The method, which takes a `MethodInput` (`method/method_input.py`)."""
     figure: str
     """The figure of a criterion that names none."""
     units: Mapping[str, str]

@@ -18,7 +18,7 @@ from keisoku.faces.otg.lacp.aggregation import PATIENCE_S
 from keisoku.faces.otg.metrics import untracked
 from keisoku.faces.otg.reading.node import Node
 from keisoku.faces.otg.traffic.convergence import ControlEvent, EventKind
-from keisoku.faces.otg.traffic.load import trial
+from keisoku.faces.otg.traffic.flow_trial import trial
 from keisoku.faces.otg.traffic.session import invalid_because
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.record.validity import without_links

@@ -10,7 +10,7 @@ from keisoku.errors import PlanError
 from keisoku.faces.otg.configuration import Configuration, Defaults, configuration
 from keisoku.faces.otg.flow.flow import Flow
 from keisoku.faces.otg.reading.node import Node
-from keisoku.faces.otg.traffic.load import filled
+from keisoku.faces.otg.traffic.flow_trial import filled
 from keisoku.ground.frame.headers import Ends
 from keisoku.ground.frame.variants import frames
 from keisoku.subjects.device.testbed.testbed import Testbed

@@ -11,7 +11,7 @@ from keisoku.faces.otg.configuration import Configuration
 from keisoku.faces.otg.flow.flow import Flow
 from keisoku.faces.otg.flow.tag import TagKey
 from keisoku.faces.otg.traffic.convergence import ControlEvent
-from keisoku.faces.otg.traffic.load import Load
+from keisoku.faces.otg.traffic.flow_trial import FlowTrial
 from keisoku.ground.frame.rates import NS_PER_S
 from keisoku.subjects.device.engine.engine import Progress, StreamProgress
 from keisoku.subjects.device.record.facts import Facts
@@ -115,7 +115,7 @@ class TrafficSession:
         others = [flow for flow in self._named([]) if flow.name in self.transmitting and flow not in chosen]
         return chosen, all(self.state(flow) == "stopped" for flow in others)
 
-    def started(self, load: Load, names: Sequence[str]) -> None:
+    def started(self, load: FlowTrial, names: Sequence[str]) -> None:
         """Records that the engine carries out a trial of these flows, of which those with `names` send."""
         self.trial, self.streams, self.tags, self.transmitting = load.trial, load.streams, load.tags, tuple(names)
         self.facts, self.switched, self.causes = None, False, []

@@ -21,7 +21,7 @@ from keisoku.language import LANGUAGES, Phrase, join_texts, language, phrase, re
 from keisoku.running.measurement import setting_order
 from keisoku.running.measurement.plan_values import DEVICE
 from keisoku.running.measurement.table import MODULES, find
-from keisoku.running.measurement.typed_setting import LENGTH_OF_TRIALS, Setting, known_as, settings_of
+from keisoku.running.measurement.typed_setting import LENGTH_OF_TRIALS, TypedSetting, known_as, settings_of
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import FLUSHED
 from keisoku.subjects.device.record.event import EVENTS
 from keisoku.subjects.device.table import GROUPS, PROCEDURES, suites
@@ -270,7 +270,7 @@ class Form:
     def _of_several(self) -> bool:
         return self.entry.name == DEVICE
 
-    def _field(self, setting: Setting, typed: Typed | None, error: str) -> Field:
+    def _field(self, setting: TypedSetting, typed: Typed | None, error: str) -> Field:
         name, default = setting.name, setting.field.default
         stands = list((typed or {}).get(name, ()))
         common: dict[str, Any] = {
@@ -288,7 +288,7 @@ class Form:
             return Field(name, self._labels[name], kind="lines", typed=stands, **common)
         return Field(name, self._labels[name], typed=stands, placeholder=_example(setting), **common)
 
-    def _explained(self, setting: Setting) -> str:
+    def _explained(self, setting: TypedSetting) -> str:
         told = recorded(_told(setting))
         if usual := setting.usual():
             told = phrase("{told} (usual: {usual})", told=told, usual=usual)
@@ -405,7 +405,7 @@ def for_the_page(error: str) -> str:
     return "; ".join(kept or [error.partition("; ")[0]])
 
 
-def _told(setting: Setting) -> str:
+def _told(setting: TypedSetting) -> str:
     told = " ".join(setting.description().split())
     return told or (_LENGTH_OF_EACH if setting.name == LENGTH_OF_TRIALS else "")
 
@@ -414,7 +414,7 @@ def _of_document(name: str) -> str:
     return phrase("All of {document}", document=f"{name[:3].upper()} {name[3:]}")
 
 
-def _value(setting: Setting, typed: Typed) -> Any:
+def _value(setting: TypedSetting, typed: Typed) -> Any:
     """What was typed as a value of the plan; None if nothing was, or what is so anyway."""
     name = setting.name
     if setting.kind is bool:
@@ -428,7 +428,7 @@ def _value(setting: Setting, typed: Typed) -> Any:
     return setting.value(lines[0])
 
 
-def _typed(setting: Setting, value: Any) -> list[str]:
+def _typed(setting: TypedSetting, value: Any) -> list[str]:
     """The inverse of `_value`."""
     if isinstance(value, bool):
         return ["yes"] if value else []
@@ -447,11 +447,11 @@ def _plain(default: Any) -> Any:
     return list(default) if isinstance(default, tuple) else default
 
 
-def _is_of_lines(setting: Setting) -> bool:
+def _is_of_lines(setting: TypedSetting) -> bool:
     return get_origin(setting.kind) is dict or setting.shown.several or setting.name == "require"
 
 
-def _choices(setting: Setting) -> list[Choice]:
+def _choices(setting: TypedSetting) -> list[Choice]:
     """The values of a setting that has few, with nothing first where there is a default."""
     kind = setting.kind
     known = _KNOWN.get(setting.name, {})
@@ -477,7 +477,7 @@ _KNOWN: Mapping[str, Mapping[str, str]] = {
 """Values that the server takes, of settings that are a text, and what they mean."""
 
 
-def _example(setting: Setting) -> str:
+def _example(setting: TypedSetting) -> str:
     """What stands in an empty field: how a value is written, with its unit."""
     default = setting.field.default
     if isinstance(default, int | float) and not isinstance(default, bool):

@@ -16,7 +16,7 @@ from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device import frr, iproute
 from keisoku.ground.lab.device.ability import EventfulDevice, LeadingDevice
 from keisoku.ground.lab.device.device import Site
-from keisoku.ground.lab.device.frr import Line, Routing, Speaker
+from keisoku.ground.lab.device.frr import RouterInterface, Routing, Speaker
 from keisoku.ground.lab.device.interface import whole_frames
 from keisoku.ground.lab.device.nftables import NFT, cut, rejoin
 from keisoku.ground.lab.device.parameter import time_ns
@@ -165,12 +165,12 @@ class Diamond(LeadingDevice, EventfulDevice):
         costs = {"upper": _CHEAP, "lower": _DEAR}
         numbers = {"upper": 3, "lower": 4}
 
-        def ends(lines: dict[str, tuple[str, str]]) -> tuple[Line, ...]:
-            return tuple(Line(name, *lines[name], numbers[name], costs[name]) for name in lines)
+        def ends(lines: dict[str, tuple[str, str]]) -> tuple[RouterInterface, ...]:
+            return tuple(RouterInterface(name, *lines[name], numbers[name], costs[name]) for name in lines)
 
-        def between(name: str) -> tuple[Line, ...]:
+        def between(name: str) -> tuple[RouterInterface, ...]:
             return tuple(
-                Line(line, lines[name][1], lines[name][0], number, costs[name])
+                RouterInterface(line, lines[name][1], lines[name][0], number, costs[name])
                 for line, lines, number in (("near", _LINES, 1), ("far", _FAR_LINES, 2))
             )
 

@@ -22,7 +22,7 @@ _LOOK_S = 0.05
 
 
 @dataclass(frozen=True)
-class Line:
+class RouterInterface:
     """A router's interface to another router."""
 
     name: str
@@ -39,7 +39,7 @@ class Speaker:
 
     number: int
     place: Namespace
-    lines: tuple[Line, ...]
+    lines: tuple[RouterInterface, ...]
     port: str | None = None
 
 

@@ -13,7 +13,7 @@ from keisoku.language import phrase, recorded
 from keisoku.subjects.clock import frequency
 from keisoku.subjects.clock.difference_clock import DifferenceClock
 from keisoku.subjects.clock.frequency import Fit, Frequency
-from keisoku.subjects.clock.host_changes import changes
+from keisoku.subjects.clock.host_changes import change_flags
 from keisoku.subjects.clock.host_clocks import HostClocks
 from keisoku.subjects.clock.reading import Reading
 
@@ -36,7 +36,7 @@ def analyse(measured: Measured, counter: str, described: str, said: Sequence[Fla
 
     Raises EngineError if readings are too few or one of the clocks went back.
     """
-    flags = [*said, *changes(measured.looks)]
+    flags = [*said, *change_flags(measured.looks)]
     try:
         two, fit = _estimates(measured.readings)
         bounds = frequency.hard_bounds(measured.readings)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keisoku.ground.statistics.change_points import PARAMETERS, local_noise, penalty, pieces
-from keisoku.ground.statistics.line import POINTS_MIN, LineFit, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, LineFit, fit_line
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, student
 from keisoku.subjects.device.analysis.samples import Sample
 from keisoku.subjects.device.analysis.stamp_phase import tilt_share

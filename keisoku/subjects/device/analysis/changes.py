@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keisoku.ground.frame.difference import Change
+from keisoku.ground.frame.difference import Difference
 from keisoku.ground.frame.expectation import Expectation, learnt, settled
 from keisoku.subjects.device.record.changed_headers import changes_of, headers
 from keisoku.subjects.device.record.changes import Kind, StreamChanges
@@ -21,7 +21,7 @@ class Finding:
 
     stream: int
     """Index of the stream in the trial."""
-    changes: tuple[Change, ...]
+    changes: tuple[Difference, ...]
     frames: int
     first_ns: int
     last_ns: int
@@ -36,7 +36,7 @@ class Finding:
 
 def findings(facts: Facts) -> list[Finding]:
     """All findings, those of most frames first."""
-    found: dict[tuple[int, tuple[Change, ...]], list[Kind]] = {}
+    found: dict[tuple[int, tuple[Difference, ...]], list[Kind]] = {}
     for place, stream in enumerate(facts.streams):
         for kind in stream.changes.kinds if stream.changes else ():
             found.setdefault((place, changes_of(kind)), []).append(kind)

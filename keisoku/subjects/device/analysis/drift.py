@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, fit_line
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, deviation, rectangular, student
 from keisoku.language import phrase
 from keisoku.subjects.device.analysis.behaviour import RESOLUTION_NS, SIGNIFICANT, correlation

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keisoku.ground.statistics.line import LineFit, fit_line
+from keisoku.ground.statistics.line_fit import LineFit, fit_line
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, standard_error_of_mean, student
 from keisoku.subjects.device.analysis.behaviour import correlation
 

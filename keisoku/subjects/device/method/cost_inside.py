@@ -23,7 +23,7 @@ from keisoku.subjects.device.analysis.calm import calm
 from keisoku.subjects.device.analysis.pace import at_pace
 from keisoku.subjects.device.analysis.stages import OTHERS, REST, elsewhere, in_batches
 from keisoku.subjects.device.method.frame_cost import FrameCost, Place
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.record.stacks import Stacks
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -49,15 +49,15 @@ class CostInside:
     sampled: FrameCost | None = None
     """None: nothing is known of a frame's cost, and so of how often to look."""
 
-    def measure(self, setting: Setting) -> Generator[Trial, TrialRecord, None]:
+    def measure(self, inputs: MethodInput) -> Generator[Trial, TrialRecord, None]:
         """The runs of both, as many sampled as others. One that is sampled is the first and counts for nothing: where
         the kernel does not allow it, nothing else is measured before."""
-        yield from self._looking(LEAST_NS).run(setting, "device")
-        yield from self.cost.measure(setting)
+        yield from self._looking(LEAST_NS).run(inputs, "device")
+        yield from self.cost.measure(inputs)
         if batches := self.cost.figures().get("batches"):
             self.sampled = self._looking(round(APART * batches.value * self.cost.load.burst))
             self.sampled.level = batches
-            yield from self.sampled.measure(setting)
+            yield from self.sampled.measure(inputs)
 
     def _looking(self, every_ns: int) -> FrameCost:
         every_ns = max(LEAST_NS, every_ns)

@@ -20,7 +20,7 @@ from keisoku.ground.statistics.repeated import FROM_ORDER, combined
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.calm import Calm, calm
 from keisoku.subjects.device.analysis.pace import at_pace, usual_ns
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.record.interference import Speed
 from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Constant, Flow, Phases, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -88,16 +88,16 @@ class FrameCost:
     """The usual pace of the core in earlier runs, if there were any: all figures are at one pace."""
     runs: dict[Place, list[TrialRecord]] = field(default_factory=lambda: {"device": [], "cable": []})
 
-    def measure(self, setting: Setting) -> Generator[Trial, TrialRecord, None]:
+    def measure(self, inputs: MethodInput) -> Generator[Trial, TrialRecord, None]:
         """Runs in turn, until enough of them were calm or there were too many."""
         while wanted := self._wanted():
             # The first of a pair alternates, so that a steady drift meets both alike.
             for place in wanted if len(self.runs["device"]) % 2 else reversed(wanted):
-                yield from self.run(setting, place)
+                yield from self.run(inputs, place)
 
-    def run(self, setting: Setting, place: Place) -> Generator[Trial, TrialRecord, None]:
+    def run(self, inputs: MethodInput, place: Place) -> Generator[Trial, TrialRecord, None]:
         """One run."""
-        record = yield self._trial(setting, place)
+        record = yield self._trial(inputs, place)
         self.runs[place].append(record)
 
     def figures(self) -> dict[str, Quantity]:
@@ -273,7 +273,7 @@ class FrameCost:
             if level.calm_runs < runs and len(level.shares) < TRIES * runs
         ]
 
-    def _trial(self, setting: Setting, place: Place) -> Trial:
+    def _trial(self, inputs: MethodInput, place: Place) -> Trial:
         load, number = self.load, len(self.runs[place]) + 1
         opens = number == 1 or load.reopens
         where = phrase("device") if place == "device" else phrase("cable")
@@ -285,7 +285,7 @@ class FrameCost:
             burst=load.burst,
         )
         seconds = load.trial_s if load.fps is None else max(load.trial_s, BATCHES * load.burst / load.fps)
-        trial = setting.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, seconds)
+        trial = inputs.trial(purpose, load.size, load.fps or FLAT_OUT_FPS, seconds)
         waits = trial.phases
         pacing = Constant() if load.burst == 1 else Bursts(burst_frames=load.burst)
         return trial.model_copy(

@@ -14,7 +14,7 @@ from contextlib import closing
 
 from keisoku.ground.run.result import Result
 from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.method.setting import Setting, Spent
+from keisoku.subjects.device.method.method_input import MethodInput, Spent
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import NoMoreTrials, Trial
@@ -38,8 +38,8 @@ def begin(
 ) -> Method:
     """The method of the procedure `name`, ready to propose its first trial. `within_s` of the plan is this method's own
     time, which `sizes` share: the plan's, if it is not given."""
-    setting = Setting(plan, capabilities, bias, earlier, sizes or len(plan.frame_bytes))
-    return _heard(PROCEDURES[name].generator(setting), setting.spent)
+    inputs = MethodInput(plan, capabilities, bias, earlier, sizes or len(plan.frame_bytes))
+    return _heard(PROCEDURES[name].generator(inputs), inputs.spent)
 
 
 def _heard(method: Method, spent: Spent) -> Method:

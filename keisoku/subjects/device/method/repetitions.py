@@ -14,8 +14,8 @@ from keisoku.ground.host.full_speed import FULL
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution, Quantity
 from keisoku.language import phrase, plural
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES, beyond_tester
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.counts import Latency
 from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -26,7 +26,7 @@ SHORT_NS = 1_000_000_000
 
 
 def repeat(
-    setting: Setting, purpose: str, size: int, fps: float, seconds: float, trials: int, **more: int
+    inputs: MethodInput, purpose: str, size: int, fps: float, seconds: float, trials: int, **more: int
 ) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
     """So many trials, each repeated while the tester disturbs it; trials that remained disturbed are included.
 
@@ -36,7 +36,7 @@ def repeat(
     """
     records = []
     for number in range(1, trials + 1):
-        trial = setting.latency_trial(
+        trial = inputs.latency_trial(
             phrase(
                 "{purpose} {number} of {trials}, {size} byte", purpose=purpose, number=number, trials=trials, size=size
             ),
@@ -123,17 +123,17 @@ def error_of_median(trials: int, error: float) -> float:
 
 
 def corrected_percentile(
-    setting: Setting, value_ns: float, own: Sequence[Contribution], trial: Trial, latencies: Sequence[Latency]
+    inputs: MethodInput, value_ns: float, own: Sequence[Contribution], trial: Trial, latencies: Sequence[Latency]
 ) -> Quantity:
     """A percentile of these latencies, with what is uncertain of it besides the tester, less the tester's own."""
     size, fps = trial.frame_bytes, trial.frames_per_second
-    steps = setting.bias.percentile_share(value_ns, fps, latencies)
-    return setting.bias.corrected(value_ns, size, fps, single_frame=True, own=own, steps=steps)
+    steps = inputs.bias.percentile_share(value_ns, fps, latencies)
+    return inputs.bias.corrected(value_ns, size, fps, single_frame=True, own=own, steps=steps)
 
 
-def difference(setting: Setting, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:
+def difference(inputs: MethodInput, value_ns: float, own: Sequence[Contribution], record: TrialRecord) -> Quantity:
     """A difference of two frames' latencies: the bias cancels, the scatter of two single frames does not."""
-    correction = setting.bias.correction(record.trial.frame_bytes, record.trial.frames_per_second)
+    correction = inputs.bias.correction(record.trial.frame_bytes, record.trial.frames_per_second)
     if correction is None:
         return Quantity(value=value_ns, unit="ns")
     return budget.figure(value_ns, "ns", [*own, *correction.of_frame, *correction.of_frame])

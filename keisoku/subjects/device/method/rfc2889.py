@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import phrase
 from keisoku.subjects.device.analysis.loss_ratio import share
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import passed_figure
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Relative
@@ -39,13 +39,13 @@ def attempt(trial: Trial) -> Carried:
 
 
 def at_most(
-    setting: Setting, size: int, maximum: float | Relative | None, make: Callable[[float], Trial]
+    inputs: MethodInput, size: int, maximum: float | Relative | None, make: Callable[[float], Trial]
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord]]:
     """The maximum load of a port, or the highest that the tester can offer below it, and the trial at this load.
 
     `maximum` in frames/s replaces the link's maximum if it is given; `make` is called with such a load.
     """
-    fps = setting.fps(maximum, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    fps = inputs.fps(maximum, size) or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     for _ in range(_ATTEMPTS):
         record = yield from attempt(make(fps))
         if record.offered_share >= 1 - TOLERANCE:
@@ -54,9 +54,9 @@ def at_most(
     return fps, record
 
 
-def lowered(setting: Setting, size: int, maximum: float | Relative | None, fps: float) -> list[str]:
+def lowered(inputs: MethodInput, size: int, maximum: float | Relative | None, fps: float) -> list[str]:
     """Remarks that the maximum load in frames/s is the tester's, where it is not the link's or the user's."""
-    if fps == (setting.fps(maximum, size) or setting.line_fps(size)):
+    if fps == (inputs.fps(maximum, size) or inputs.line_fps(size)):
         return []
     return [
         phrase("{size} byte: 100 % is the most the tester could offer, {fps:,.0f} frames/s a port", size=size, fps=fps)

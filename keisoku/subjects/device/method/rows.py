@@ -7,15 +7,15 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import NO_LOAD_PASSES, throughput_of
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
 
 def rows_by_size(
-    setting: Setting,
+    inputs: MethodInput,
     given: float | Relative | None,
     row_at: Callable[[int, float], Generator[Trial, TrialRecord, Row]],
 ) -> Generator[Trial, TrialRecord, list[Row]]:
@@ -24,8 +24,8 @@ def rows_by_size(
     The load is `given`, or the throughput; where none passes without loss, the row says so.
     """
     rows = []
-    for size in setting.plan.frame_bytes:
-        fps = setting.fps(given, size) or (yield from throughput_of(setting, size))
+    for size in inputs.plan.frame_bytes:
+        fps = inputs.fps(given, size) or (yield from throughput_of(inputs, size))
         rows.append((yield from row_at(size, fps)) if fps else Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
     return rows
 

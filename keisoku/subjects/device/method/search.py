@@ -15,7 +15,7 @@ from typing import Literal
 
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.rate import Relative
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
@@ -81,7 +81,7 @@ class SearchOutcome:
 
 
 def search(
-    setting: Setting, frame_bytes: int, ceiling_percent: float | None = None, enough_s: float | None = None
+    inputs: MethodInput, frame_bytes: int, ceiling_percent: float | None = None, enough_s: float | None = None
 ) -> Generator[Trial, TrialRecord, SearchOutcome]:
     """Searches with trials of `search_s`; if these are shorter than `trial_s`, searches again around the result with
     those.
@@ -91,10 +91,10 @@ def search(
     Goes no higher than `ceiling_percent` of the line, the plan's if it is not given. After `enough_s` of trials it ends
     with what it knows, once a load has passed.
     """
-    settings = setting.plan.settings_of(ThroughputSettings)
+    settings = inputs.plan.settings_of(ThroughputSettings)
     percent = ceiling_percent or settings.ceiling_percent
-    bracket = _Bracket(setting, frame_bytes, ceiling_fps(setting, frame_bytes, percent, settings.maximum_fps))
-    bracket.until_s = inf if enough_s is None else setting.spent.seconds + enough_s
+    bracket = _Bracket(inputs, frame_bytes, ceiling_fps(inputs, frame_bytes, percent, settings.maximum_fps))
+    bracket.until_s = inf if enough_s is None else inputs.spent.seconds + enough_s
     search_s = settings.search_s or settings.trial_s
     first_fps = dict(settings.first).get(frame_bytes)
     if first_fps is not None and first_fps < bracket.high_fps:
@@ -115,43 +115,43 @@ def is_of_search(record: TrialRecord) -> bool:
     return record.trial.purpose.startswith(_PURPOSES)
 
 
-def ceiling_fps(setting: Setting, frame_bytes: int, percent: float, maximum: float | Relative | None) -> float:
+def ceiling_fps(inputs: MethodInput, frame_bytes: int, percent: float, maximum: float | Relative | None) -> float:
     """The highest load to try in frames/s, at most `maximum` of these. Without a link's speed the tester finds its own
     highest rate, and clocks do not matter."""
-    line = setting.line_fps(frame_bytes)
+    line = inputs.line_fps(frame_bytes)
     ceiling = CEILING_WITHOUT_LINK_FPS if line is None else line * percent / 100
-    return min(ceiling, setting.fps(maximum, frame_bytes) or ceiling)
+    return min(ceiling, inputs.fps(maximum, frame_bytes) or ceiling)
 
 
-def known_throughput(setting: Setting, frame_bytes: int) -> float | None:
+def known_throughput(inputs: MethodInput, frame_bytes: int) -> float | None:
     """In frames/s, by an earlier method of the run; 0 if no load passed, None if it is not known."""
-    figure = known_figure(setting, frame_bytes)
+    figure = known_figure(inputs, frame_bytes)
     return None if figure is None else figure.value
 
 
-def known_figure(setting: Setting, frame_bytes: int) -> Quantity | None:
+def known_figure(inputs: MethodInput, frame_bytes: int) -> Quantity | None:
     """The throughput of an earlier method of the run, unless all that is known is that it is at most so much."""
-    result = setting.earlier.get("throughput")
+    result = inputs.earlier.get("throughput")
     row = next((row for row in result.rows if row.frame_bytes == frame_bytes), None) if result else None
     figure = row.figures.get("throughput") if row else None
     return None if figure is None or figure.bound == "at most" else figure
 
 
-def throughput_of(setting: Setting, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
+def throughput_of(inputs: MethodInput, frame_bytes: int) -> Generator[Trial, TrialRecord, float]:
     """The throughput of a size in frames/s: that of an earlier method of the run, or else of a search now."""
-    known = known_throughput(setting, frame_bytes)
-    return (yield from search(setting, frame_bytes)).fps if known is None else known
+    known = known_throughput(inputs, frame_bytes)
+    return (yield from search(inputs, frame_bytes)).fps if known is None else known
 
 
 def maximum_rate(
-    setting: Setting, frame_bytes: int, seconds: float, ceiling_fps: float | None = None
+    inputs: MethodInput, frame_bytes: int, seconds: float, ceiling_fps: float | None = None
 ) -> Generator[Trial, TrialRecord, tuple[float, bool]]:
     """The highest rate that can be sent, in frames/s, and whether the tester limits it rather than the link, or
     `ceiling_fps`. It is a frame a trial if the host let the tester send nothing, time after time."""
-    most = ceiling_fps or setting.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
+    most = ceiling_fps or inputs.line_fps(frame_bytes) or CEILING_WITHOUT_LINK_FPS
     offered_fps = 0.0
     for _ in range(DISTURBED_TRIES):
-        record = yield setting.trial(
+        record = yield inputs.trial(
             phrase("maximum {frame_bytes} byte", frame_bytes=frame_bytes), frame_bytes, most, seconds, flat_out=True
         )
         offered_fps = max(offered_fps, record.offered_fps)
@@ -177,8 +177,8 @@ def reached_fps(record: TrialRecord) -> float:
 class _Bracket:
     """The highest load that passed and the lowest that did not, narrowed trial by trial."""
 
-    def __init__(self, setting: Setting, frame_bytes: int, ceiling_fps: float) -> None:
-        self.setting, self.frame_bytes, self.ceiling_fps = setting, frame_bytes, ceiling_fps
+    def __init__(self, inputs: MethodInput, frame_bytes: int, ceiling_fps: float) -> None:
+        self.inputs, self.frame_bytes, self.ceiling_fps = inputs, frame_bytes, ceiling_fps
         self.low_fps, self.high_fps = 0.0, ceiling_fps
         self.high_by: AboveBy = "ceiling"
         self.passed: TrialRecord | None = None
@@ -188,7 +188,7 @@ class _Bracket:
         """Why the last load says nothing of the DUT."""
         self.until_s = inf
         """When it ends with what it knows, in seconds that the method has spent."""
-        settings = setting.plan.settings_of(ThroughputSettings)
+        settings = inputs.plan.settings_of(ThroughputSettings)
         self.stop = 0 if settings.stop_at_loss else None
         self.resolution = settings.resolution_percent / 100
         self.least_fps = max(1 / settings.trial_s, ceiling_fps * 1e-6)
@@ -224,7 +224,7 @@ class _Bracket:
         """
         fps = first_fps
         if self.high_by == "ceiling" and self.high_fps >= CEILING_WITHOUT_LINK_FPS:
-            fps, _ = yield from maximum_rate(self.setting, self.frame_bytes, seconds, self.high_fps)
+            fps, _ = yield from maximum_rate(self.inputs, self.frame_bytes, seconds, self.high_fps)
             if fps <= self.least_fps:
                 self.given_up = phrase("the host kept the tester from sending in every attempt")
                 return
@@ -285,12 +285,12 @@ class _Bracket:
         Lowers the upper end of the bracket if the load failed, if the tester fell short of it, or if the host disturbs
         it time after time and no load has passed: a host that stops the tester does so less at lower loads.
         """
-        if self.passed is not None and self.setting.spent.seconds >= self.until_s:
+        if self.passed is not None and self.inputs.spent.seconds >= self.until_s:
             self.given_up = TIME_OVER
             return None
         offered_fps, shortfalls = 0.0, 0
         for _ in range(RETRIES if self.disturbed else DISTURBED_TRIES):
-            record = yield self.setting.trial(
+            record = yield self.inputs.trial(
                 phrase("{purpose} {frame_bytes} byte", purpose=purpose, frame_bytes=self.frame_bytes),
                 self.frame_bytes,
                 fps,

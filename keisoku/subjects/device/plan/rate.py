@@ -51,7 +51,7 @@ Relative = LinePercent | BitRate
 """A load that is as many frames/s as the frame size makes it."""
 
 
-def load(field: str, text: str) -> float | Relative:
+def offered_load(field: str, text: str) -> float | Relative:
     """A load as people write it: '50kpps', '500Mbps', '50%'. Raises PlanError naming `field`."""
     unit = unit_of(text)
     if not unit and not any(letter.isdigit() for letter in text):
@@ -102,7 +102,7 @@ def _read(value: Any, number: core_schema.ValidatorFunctionWrapHandler) -> float
         unit_of(value) == "%" or unit_of(value) in BIT_RATE_UNITS.keys() - RATE_UNITS.keys()
     ):
         try:
-            return load("", value)
+            return offered_load("", value)
         except PlanError as error:
             raise PydanticCustomError("load", "{problem}", {"problem": error.problem}) from error
     found: float = number(value)

@@ -11,7 +11,7 @@ from keisoku.ground.report import digits
 from keisoku.ground.report.headline import headline
 from keisoku.ground.report.plot import SYMBOLS, Plot, Trace, axis, device_colour, hover, label
 from keisoku.ground.report.points import add_bound_legend, points
-from keisoku.ground.run.result import Line, Result, Row
+from keisoku.ground.run.result import FittedLine, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.plot.device import Device, frame_sizes
@@ -189,7 +189,7 @@ def _exact(value: float, unit: str) -> str:
 
 
 def _add_line(
-    plot: Plot, device: Device, line: Line, rows: Sequence[tuple[Row, Quantity | None]], divisor: float
+    plot: Plot, device: Device, line: FittedLine, rows: Sequence[tuple[Row, Quantity | None]], divisor: float
 ) -> None:
     colour = device_colour(device.index)
     slope, constant = line.slope.value, line.constant.value
@@ -226,7 +226,7 @@ def _add_line(
     )
 
 
-def line_text(line: Line) -> str:
+def line_text(line: FittedLine) -> str:
     """'8.000 ns/byte × size + 811 ns', each rounded to its uncertainty."""
     slope, constant = digits.digits(line.slope), digits.digits(line.constant)
     sign, size = ("−", constant.value[1:]) if constant.value.startswith("−") else ("+", constant.value)

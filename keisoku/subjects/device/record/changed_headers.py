@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from keisoku.ground.frame.difference import Change, Header, differences
+from keisoku.ground.frame.difference import Difference, Header, differences
 from keisoku.ground.frame.dissection import RAW
 from keisoku.language import phrase
 from keisoku.subjects.device.record.changes import Kind
 
-NOT_KEPT = Change(phrase("a header that was not kept"), "", "")
+NOT_KEPT = Difference(phrase("a header that was not kept"), "", "")
 """In place of the differences of a kind whose front found no room."""
 _ETHERNET_BYTES = 14
 
@@ -32,7 +32,7 @@ def headers(kind: Kind) -> tuple[Header, Header] | None:
     return expected, Header(front, kind.length, kind.header_bytes if same else None)
 
 
-def changes_of(kind: Kind) -> tuple[Change, ...]:
+def changes_of(kind: Kind) -> tuple[Difference, ...]:
     """What differs between the two frames of a kind."""
     found = headers(kind)
     if found is None:

@@ -67,7 +67,9 @@ def takes_s(settings: ResponsivenessSettings, condition: Condition) -> float:
     return AROUND_S + lasts_s(settings, condition) + (PATIENCE_S if condition in OVERLOADS.values() else 0.0)
 
 
-def load(settings: ResponsivenessSettings, condition: Condition, rates_bps: dict[Way, float]) -> StreamTrial | None:
+def load_streams(
+    settings: ResponsivenessSettings, condition: Condition, rates_bps: dict[Way, float]
+) -> StreamTrial | None:
     """The streams that load the path; None if nothing does, or if UDP has no rate to be a multiple of."""
     if condition == "idle":
         return None

@@ -23,7 +23,7 @@ from keisoku.subjects.line.responsiveness.condition import (
     Condition,
     Way,
     lasts_s,
-    load,
+    load_streams,
 )
 from keisoku.subjects.line.responsiveness.hop_probing import Hops, hop_table
 from keisoku.subjects.line.responsiveness.settings import ResponsivenessSettings
@@ -85,7 +85,7 @@ def carry_out(
     rates_bps: dict[Way, float],
 ) -> Phase:
     """Raises EngineError if the load or the probes cannot be sent, or if nothing is answered."""
-    trial = load(settings, condition, rates_bps)
+    trial = load_streams(settings, condition, rates_bps)
     ramp_s = settings.ramp_s if trial is not None else 0.0
     whole_s = lasts_s(settings, condition) if trial is not None else settings.duration_s
     # A load that is over while probes are still sent would let them meet an empty queue.

@@ -10,7 +10,7 @@ from keisoku.errors import EngineError
 from keisoku.ground.entry import Work
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.language import phrase, plural
-from keisoku.subjects.line.responsiveness.condition import DIRECTIONS, WAYS, Condition, Way, load, takes_s
+from keisoku.subjects.line.responsiveness.condition import DIRECTIONS, WAYS, Condition, Way, load_streams, takes_s
 from keisoku.subjects.line.responsiveness.hop_probing import Hops
 from keisoku.subjects.line.responsiveness.probing import (
     DELAYS,
@@ -68,7 +68,7 @@ def carry_out_all(
                 )
                 work.observer.warn(left_out)
                 break
-            if condition != "idle" and load(settings, condition, rates) is None:
+            if condition != "idle" and load_streams(settings, condition, rates) is None:
                 continue  # Nothing came through that it could be a multiple of.
             begun_s = work.elapsed_s()
             phase = carry_out(session, far, hops, settings, condition, number, rates)

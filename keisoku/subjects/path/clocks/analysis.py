@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics import budget, repeated
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import phrase, plural
 from keisoku.subjects.path.clocks.settings import SourceComparisonSettings
-from keisoku.subjects.path.packet_pair.minimum_sum import capacity
+from keisoku.subjects.path.packet_pair.minimum_sum import link_capacity
 from keisoku.subjects.path.packet_pair.serialisation import serialisation
 from keisoku.subjects.path.time_source import SOURCES, Source
 from keisoku.subjects.path.train.dispersion import dispersions
@@ -46,7 +46,9 @@ def analyse(
     for source, stages in by_source.items():
         if not _usable(stages):
             continue
-        rates = [found.bps for trains in stages[PAIR].values() if (found := capacity(dispersions(trains))) is not None]
+        rates = [
+            found.bps for trains in stages[PAIR].values() if (found := link_capacity(dispersions(trains))) is not None
+        ]
         if rates:
             rows.append(_row(PAIRS, source, rates, _clock_figures(_gaps(stages), reference, noise_ns.get(source))))
         lone = [grown for trains in stages[LONE].values() if (grown := serialisation(trains)) is not None]

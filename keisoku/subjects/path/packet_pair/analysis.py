@@ -19,7 +19,7 @@ from keisoku.subjects.path.packet_pair.coalescence import find_coalescence
 from keisoku.subjects.path.packet_pair.direction import PairDirection
 from keisoku.subjects.path.packet_pair.flags import contradicted, flags_of, queued_throughout, too_coarse
 from keisoku.subjects.path.packet_pair.kind import best_kind, contributions
-from keisoku.subjects.path.packet_pair.minimum_sum import Capacity, capacity
+from keisoku.subjects.path.packet_pair.minimum_sum import LinkCapacity, link_capacity
 from keisoku.subjects.path.packet_pair.modes import Mode, local_modes
 from keisoku.subjects.path.packet_pair.serialisation import ip_links, serialisation, taken_alone
 from keisoku.subjects.path.packet_pair.settings import PacketPairSettings
@@ -69,7 +69,7 @@ def way_of(direction: Direction, trains: Sequence[Train], noise_ns: float | None
     sweep = [train for train in mine if train.stage == "sweep"]
     gathered = find_coalescence(long)
     sizes = sorted({train.ip_bytes for train in sweep})
-    by_size = {size: capacity(dispersions([train for train in sweep if train.ip_bytes == size])) for size in sizes}
+    by_size = {size: link_capacity(dispersions([train for train in sweep if train.ip_bytes == size])) for size in sizes}
     return PairDirection(
         direction=direction,
         trains=mine,
@@ -155,7 +155,7 @@ def _row(way: PairDirection) -> Row:
     return Row(case=recorded(way.direction), figures=figures, group=phrase("Direction"), remark=remark)
 
 
-def _capacity(way: PairDirection, found: Capacity) -> Quantity:
+def _capacity(way: PairDirection, found: LinkCapacity) -> Quantity:
     """The figure; only a bound where trains met queues that are about as long as their dispersion, and where long
     trains are faster."""
     if not (queued_throughout(way) or contradicted(way)):
@@ -165,7 +165,7 @@ def _capacity(way: PairDirection, found: Capacity) -> Quantity:
     return Quantity(value=max(mean - error, 0.0), unit="bit/s", bound="at least")
 
 
-def _limit(way: PairDirection, found: Capacity) -> str:
+def _limit(way: PairDirection, found: LinkCapacity) -> str:
     """Why the capacity of a row is not that of the path; empty if it is."""
     if too_coarse(way):
         return phrase("the timestamps are too coarse for these trains: the capacity shows mostly their error")
@@ -180,7 +180,7 @@ def _limit(way: PairDirection, found: Capacity) -> str:
     return phrase("the sender was slower than the path: a lower bound") if found.limited_by_sender else ""
 
 
-def _size_row(way: PairDirection, size: int, found: Capacity) -> Row:
+def _size_row(way: PairDirection, size: int, found: LinkCapacity) -> Row:
     interval = Interval(lower=found.lower_bps, upper=found.upper_bps)
     figure = Quantity(value=found.bps, unit="bit/s", uncertainty=2 * found.error_bps, interval=interval)
     return Row(

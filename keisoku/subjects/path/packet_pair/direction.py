@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keisoku.subjects.path.packet_pair.bucket import Bucket
 from keisoku.subjects.path.packet_pair.coalescence import Coalescence
-from keisoku.subjects.path.packet_pair.minimum_sum import Capacity
+from keisoku.subjects.path.packet_pair.minimum_sum import LinkCapacity
 from keisoku.subjects.path.packet_pair.modes import Mode
 from keisoku.subjects.path.packet_pair.serialisation import Serialisation
 from keisoku.subjects.path.train.dispersion import Dispersions
@@ -25,7 +25,7 @@ class PairDirection:
     count: int
     """Of the trains that gave the capacity."""
     pairs: Dispersions
-    capacity: Capacity | None
+    capacity: LinkCapacity | None
     clock_share: float | None
     """Relative standard deviation that timestamp noise adds to a single train's rate; None: not known."""
     bucket: Bucket | None
@@ -33,7 +33,7 @@ class PairDirection:
     adr_bps: tuple[float, float] | None
     """Average dispersion rate of long trains with its 95 % half width."""
     modes: list[Mode]
-    sweep: dict[int, Capacity]
+    sweep: dict[int, LinkCapacity]
     serialisation: Serialisation | None
     ip_links: int | None
     stamp_ns: float | None

@@ -13,7 +13,7 @@ import numpy as np
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Contribution
 from keisoku.language import phrase
-from keisoku.subjects.path.packet_pair.minimum_sum import CHECK, LOWEST, Capacity, capacity
+from keisoku.subjects.path.packet_pair.minimum_sum import CHECK, LOWEST, LinkCapacity, link_capacity
 from keisoku.subjects.path.train.dispersion import Dispersions, dispersions
 from keisoku.subjects.path.train.log import Train
 
@@ -39,7 +39,7 @@ class TrainGroup:
     kind: tuple[int, int]
     """IP bytes of a packet, and packets."""
     spread: Dispersions
-    capacity: Capacity
+    capacity: LinkCapacity
     clock_share: float | None
     """Relative standard deviation that timestamp noise adds to a single train's rate; None: not known."""
 
@@ -53,7 +53,7 @@ class TrainGroup:
 def of_kind(trains: Sequence[Train], noise_ns: float | None) -> TrainGroup | None:
     """Of trains of one kind; None if too few came whole."""
     spread = dispersions(trains)
-    found = capacity(spread)
+    found = link_capacity(spread)
     if found is None:
         return None
     share = None if noise_ns is None else clock_share(found.bps, spread.bits, noise_ns)
@@ -71,7 +71,7 @@ def best_kind(trains: Sequence[Train], noise_ns: float | None) -> TrainGroup | N
     return min(found, key=lambda one: (one.capacity.limited_by_sender, one.uncertainty), default=None)
 
 
-def contributions(found: Capacity, clock: float | None) -> list[Contribution]:
+def contributions(found: LinkCapacity, clock: float | None) -> list[Contribution]:
     """Of a capacity's uncertainty, in bit/s. The stamps' part counts once: the median is of few trains."""
     parts = [budget.normal(phrase("scatter of the trains with the lowest delay sum"), found.error_bps)]
     if clock is not None:
@@ -92,7 +92,7 @@ def clock_share(bps: float, bits: float, noise_ns: float) -> float:
     return float(np.sqrt(2) * noise_ns * 1e-9 * bps / bits)
 
 
-def best_length(found: Capacity, ip_bytes: int, noise_ns: float) -> int:
+def best_length(found: LinkCapacity, ip_bytes: int, noise_ns: float) -> int:
     """Packets of a train that keeps the stamps' share of a rate small enough."""
     needed = np.sqrt(2) * noise_ns * 1e-9 * found.bps / (8 * ip_bytes * NOISE_SHARE)
     return int(np.clip(np.ceil(needed), 1, MOST_BULK - 1)) + 1

@@ -28,7 +28,7 @@ _DRAWS = 400
 
 
 @dataclass(frozen=True)
-class Capacity:
+class LinkCapacity:
     """Capacity by the trains of lowest delay sum."""
 
     bps: float
@@ -65,7 +65,7 @@ class Capacity:
         return self.all_spread
 
 
-def capacity(found: Dispersions) -> Capacity | None:
+def link_capacity(found: Dispersions) -> LinkCapacity | None:
     """None if fewer than k trains can be used. If hardly any was sent back-to-back all are used (`all_spread`)."""
     hurried = (found.sent_ns < HURRY * found.received_ns) & (found.received_ns > 0)
     spread = int(len(found) - hurried.sum())
@@ -80,7 +80,7 @@ def capacity(found: Dispersions) -> Capacity | None:
     least = use.sum_ns.min()
     more = min(len(use), max(3 * LOWEST, len(use) // 50))
     low = use.received_ns[np.argsort(use.sum_ns)[:more]]
-    return Capacity(
+    return LinkCapacity(
         bps=use.bits / gap * 1e9,
         error_bps=deviation(drawn),
         lower_bps=float(lower),
@@ -96,7 +96,7 @@ def capacity(found: Dispersions) -> Capacity | None:
     )
 
 
-def agree(before: Capacity | None, now: Capacity | None) -> bool:
+def agree(before: LinkCapacity | None, now: LinkCapacity | None) -> bool:
     """Enough trains were sent: two successive values agree, and the check passes."""
     return before is not None and now is not None and now.passes_check and abs(now.bps / before.bps - 1) <= AGREE
 

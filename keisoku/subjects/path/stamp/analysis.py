@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from keisoku.ground.run.result import Flag, Result, Row
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import student
 from keisoku.language import phrase

@@ -232,7 +232,7 @@ class Status(_Pdu):
         return found
 
 
-class Load(NamedTuple):
+class LoadHeader(NamedTuple):
     """The header of a datagram of the load; what follows it has no meaning."""
 
     action: int
@@ -271,7 +271,7 @@ class Load(NamedTuple):
         )
 
     @classmethod
-    def parse(cls, data: bytes) -> Load:
+    def parse(cls, data: bytes) -> LoadHeader:
         """Of what was received. Raises PduError for what is no load."""
         if len(data) < LOAD_BYTES:
             raise PduError(f"{len(data)} byte are no Load")

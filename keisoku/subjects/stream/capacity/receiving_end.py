@@ -6,7 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from keisoku.subjects.stream.capacity.end import NS, End
-from keisoku.subjects.stream.capacity.pdu import NO_DELAY, TESTING, Activation, Load, PduError, Status, SubInterval
+from keisoku.subjects.stream.capacity.pdu import (
+    NO_DELAY,
+    TESTING,
+    Activation,
+    LoadHeader,
+    PduError,
+    Status,
+    SubInterval,
+)
 from keisoku.subjects.stream.capacity.seal import sealed
 
 _REMEMBERED = 1024
@@ -50,7 +58,7 @@ class ReceivingEnd(End):
     def arrived(self, now_ns: int, data: bytes) -> None:
         """A datagram of the load."""
         try:
-            load = Load.parse(data)
+            load = LoadHeader.parse(data)
         except PduError:
             return
         self._heard(now_ns, load.action)
@@ -100,7 +108,7 @@ class ReceivingEnd(End):
         self._recent.append(number)
         self._held.add(number)
 
-    def _time(self, now_ns: int, load: Load) -> None:
+    def _time(self, now_ns: int, load: LoadHeader) -> None:
         """Round trip and one-way delay, of datagrams in order."""
         seen, wall_ns = self._trial, now_ns + self._wall_ns
         if (load.status_s, load.status_ns) != self._status_time and load.status_s:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from keisoku.ground.statistics.seed import DEFAULT
 from keisoku.subjects.stream.capacity.end import NS, End
-from keisoku.subjects.stream.capacity.pdu import LOAD_BYTES, TESTING, Activation, Load, PduError, Status
+from keisoku.subjects.stream.capacity.pdu import LOAD_BYTES, TESTING, Activation, LoadHeader, PduError, Status
 from keisoku.subjects.stream.capacity.seal import Tail
 from keisoku.subjects.stream.capacity.sending_rate import IPV4_BYTES, IPV6_BYTES, LONGEST, SendingRate, length
 
@@ -121,7 +121,7 @@ class SendingEnd(End):
     def _datagram(self, now_ns: int, bytes_: int) -> memoryview:
         self._number += 1
         seconds, nanoseconds = self._wall(now_ns)
-        Load(
+        LoadHeader(
             action=self.action,
             stopped=self.stopped(now_ns),
             number=self._number,

@@ -19,7 +19,7 @@ from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
 from keisoku.errors import PlanError
-from keisoku.ground.frame.difference import Change, Header, differences
+from keisoku.ground.frame.difference import Difference, Header, differences
 from keisoku.ground.frame.dissection import dissect
 from keisoku.ground.frame.expectation import applied, expectations, learnt
 from keisoku.ground.frame.payload import payload
@@ -201,7 +201,7 @@ def test_a_frame_that_was_padded_or_cut_has_another_length() -> None:
     padded = Header(sent.front, sent.length + 6, sent.end)
     assert [change.text for change in differences(sent, padded)] == ["frame length 106 to 112"]
     damaged = differences(sent, sent, corrupt=True)
-    assert damaged == (Change("payload", "", ""),)
+    assert damaged == (Difference("payload", "", ""),)
 
 
 def test_a_fragment_is_told_by_its_offset() -> None:

@@ -20,7 +20,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.trend import Trend, trends
 from keisoku.ground.statistics.difference import Margin
-from keisoku.ground.statistics.local_level import LEAST, changes
+from keisoku.ground.statistics.local_level import LEAST, series_changes
 from keisoku.ground.statistics.quantity import Quantity
 
 NONE = {"": Margin()}
@@ -38,7 +38,7 @@ def of(values: Sequence[float | None], margins: dict[str, Margin] = NONE, name: 
 
 
 def places(values: list[float]) -> list[int]:
-    return [step.place for step in changes(values).steps]
+    return [step.place for step in series_changes(values).steps]
 
 
 def drifting(seed: int, runs: int) -> list[float]:
@@ -54,7 +54,7 @@ def test_changes_are_found_where_they_are() -> None:
 
 
 def test_few_series_of_mere_noise_have_a_change() -> None:
-    found = [changes(series(seed, 1.0, each=30)) for seed in range(100)]
+    found = [series_changes(series(seed, 1.0, each=30)) for seed in range(100)]
     assert sum(bool(each.steps) for each in found) <= 5  # 1 % of them; more than five in 100 would come once in 2000
     assert sum(each.drift is not None for each in found) <= 10  # 4 % of them
 
@@ -63,7 +63,7 @@ def test_few_series_of_mere_noise_have_a_change() -> None:
 @example([1.0] * 12)
 @example([5e-324, 0.0] * 4)
 def test_changes_leave_enough_runs_on_each_side(values: list[float]) -> None:
-    found = changes(values)
+    found = series_changes(values)
     cuts = [0, *(step.place for step in found.steps), len(values)]
     assert cuts == sorted(cuts) and len(found.level) == len(values)
     assert all(end - first >= LEAST for first, end in pairwise(cuts) if len(cuts) > 2)
@@ -72,7 +72,7 @@ def test_changes_leave_enough_runs_on_each_side(values: list[float]) -> None:
 
 
 def test_a_step_is_told_from_drift() -> None:
-    found = [changes(drifting(seed, 40)) for seed in range(30)]
+    found = [series_changes(drifting(seed, 40)) for seed in range(30)]
     assert sum(bool(each.steps) for each in found) <= 4  # at 5 % more than four of 30 come once in 60 draws
     assert sum(each.drift is not None for each in found) >= 10  # half of them
 
@@ -82,7 +82,7 @@ def test_a_step_on_top_of_a_drift_is_told_with_its_size() -> None:
     for seed in range(12):
         drift = [0.004 * run for run in range(60)]
         values = [value + up for value, up in zip(series(seed, 1.0, 0.85, each=30), drift, strict=True)]
-        found = changes(values)
+        found = series_changes(values)
         [step] = found.steps
         assert step.earliest <= 30 <= step.latest and step.half < 0.06
         assert found.drift is not None and found.drift.half < 0.12

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
 from keisoku.ground.frame.rates import bits_per_second, frame_time_ns, maximum_frames_per_second
-from keisoku.ground.statistics.line import fit_line
+from keisoku.ground.statistics.line_fit import fit_line
 from keisoku.ground.statistics.uncertainty import combine, deviation, expanded, rectangular, standard_error_of_mean
 from keisoku.subjects.device.analysis.definitions import latencies
 from keisoku.subjects.device.analysis.percentile import packet_delay_variation, percentile

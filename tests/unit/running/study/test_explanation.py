@@ -7,7 +7,7 @@ import random
 import pytest
 
 from keisoku.errors import PlanError
-from keisoku.ground.run.result import Line, Result, Row
+from keisoku.ground.run.result import FittedLine, Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.running.study.arithmetic import Value
 from keisoku.running.study.cell import Cell, cells
@@ -148,7 +148,7 @@ def test_the_asymptotic_error_of_a_line_is_beside_the_published_one() -> None:
     columns = [f'{{ name = "{name}", unit = "{unit}", figure = "{name}" }}' for name, unit in units.items()]
     text = FILE[: FILE.index("column")] + f"column = [{', '.join(columns)}]\n"
     text += 'row = [{ name = "r", step = "a", values = [3, 40, 37.5] }]\n'
-    line = Line(
+    line = FittedLine(
         slope=Quantity(value=8.0, unit="ns", uncertainty=8.0),
         constant=Quantity(value=800.0, unit="ns", uncertainty=120.0),
         slope_error=3.0,

@@ -10,7 +10,7 @@ from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.clock import frequency, interval_clock, oscillator
 from keisoku.subjects.clock.frequency import Frequency
-from keisoku.subjects.clock.host_changes import changes
+from keisoku.subjects.clock.host_changes import change_flags
 from keisoku.subjects.clock.host_clocks import STA_UNSYNC, HostClocks, Steering, host_clocks
 from keisoku.subjects.clock.rate import OSCILLATOR, SECOND, WANDER, Rate, nominal_rate
 from keisoku.subjects.device.calibration.bias import Bias, Calibration, Point
@@ -121,8 +121,8 @@ def look(**more: object) -> HostClocks:
 
 
 def test_quiet_clocks_changed_nothing() -> None:
-    assert changes([look(), look(suspended_ns=(-50, 40)), look(realtime_ns=(1_000_090, 1_000_200))]) == []
-    assert changes([]) == []
+    assert change_flags([look(), look(suspended_ns=(-50, 40)), look(realtime_ns=(1_000_090, 1_000_200))]) == []
+    assert change_flags([]) == []
 
 
 @pytest.mark.parametrize(
@@ -135,11 +135,11 @@ def test_quiet_clocks_changed_nothing() -> None:
     ],
 )
 def test_each_change_of_the_kernels_clocks_is_flagged(after: HostClocks, name: str) -> None:
-    assert [flag.name for flag in changes([look(), look(), after, after])] == [name]
+    assert [flag.name for flag in change_flags([look(), look(), after, after])] == [name]
 
 
 def test_a_suspend_is_bounded() -> None:
-    (flag,) = changes([look(), look(suspended_ns=(5_000_000_000, 5_000_000_100))])
+    (flag,) = change_flags([look(), look(suspended_ns=(5_000_000_000, 5_000_000_100))])
     assert flag.figures["for"].value == 5_000_000_000
     assert flag.figures["for"].uncertainty == 100
 

@@ -16,7 +16,7 @@ from keisoku.ground.run.result import Result
 from keisoku.subjects.device.analysis.stages import RECEIVE, SOFTIRQ, TESTER, elsewhere, in_batches
 from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.method.cost_inside import shares
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import parse
 from keisoku.subjects.device.procedure.own.cost import PROCEDURE, CostSettings, cost
 from keisoku.subjects.device.procedure.own.inside_plot import inside_plot
@@ -162,7 +162,7 @@ def found(
 ) -> tuple[Result, list[TrialRecord]]:
     facts, capabilities = template
     of = parse({"methods": ["cost"], "dut": "lab:bridge", "cost": {"inside": True}})
-    method: Generator[Trial, TrialRecord, Result] = cost(Setting(of, capabilities, Bias(exact=True)))
+    method: Generator[Trial, TrialRecord, Result] = cost(MethodInput(of, capabilities, Bias(exact=True)))
     records: list[TrialRecord] = []
     trial = next(method)
     while True:

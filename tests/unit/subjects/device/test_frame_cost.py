@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.subjects.device.calibration.bias import Bias
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plan.plan import Plan, parse
 from keisoku.subjects.device.plan_testbed import open_engine
@@ -62,7 +62,7 @@ def found(
     **more: Any,
 ) -> tuple[Result, list[TrialRecord]]:
     facts, capabilities = template
-    method: Generator[Trial, TrialRecord, Result] = cost(Setting(of or parse(LAB), capabilities, Bias(exact=True)))
+    method: Generator[Trial, TrialRecord, Result] = cost(MethodInput(of or parse(LAB), capabilities, Bias(exact=True)))
     records: list[TrialRecord] = []
     trial = next(method)
     while True:

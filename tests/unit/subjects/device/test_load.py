@@ -6,7 +6,7 @@ import pytest
 
 from keisoku.errors import PlanError
 from keisoku.subjects.device.plan.plan import parse
-from keisoku.subjects.device.plan.rate import BitRate, LinePercent, load
+from keisoku.subjects.device.plan.rate import BitRate, LinePercent, offered_load
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ from keisoku.subjects.device.plan.rate import BitRate, LinePercent, load
     ],
 )
 def test_a_load_is_written_as_people_write_it(text: str, wanted: float | BitRate | LinePercent) -> None:
-    assert load("--rate", text) == wanted
+    assert offered_load("--rate", text) == wanted
     if not isinstance(wanted, float):
-        assert load("--rate", str(wanted)) == wanted
+        assert offered_load("--rate", str(wanted)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_load_is_written_as_people_write_it(text: str, wanted: float | BitRate
 )
 def test_what_is_no_load_is_a_sentence(text: str, said: str) -> None:
     with pytest.raises(PlanError) as error:
-        load("--rate", text)
+        offered_load("--rate", text)
     assert str(error.value) == said
 
 

@@ -26,7 +26,7 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.share import share
 from keisoku.subjects.line.responsiveness import rounds
 from keisoku.subjects.line.responsiveness.analysis import QUEUE, WHILE, analyse
-from keisoku.subjects.line.responsiveness.condition import OVERLOAD, WAYS, Condition, conditions, load
+from keisoku.subjects.line.responsiveness.condition import OVERLOAD, WAYS, Condition, conditions, load_streams
 from keisoku.subjects.line.responsiveness.grade import BELOW_NS, WORST, grade, grades
 from keisoku.subjects.line.responsiveness.hop_probing import Hops
 from keisoku.subjects.line.responsiveness.kind import Evidence, before, kind
@@ -256,10 +256,12 @@ def test_limits_on_answers_are_found_and_such_hops_asked_once_a_second() -> None
 def test_conditions_come_in_turn_and_an_overload_exceeds_what_tcp_had() -> None:
     assert conditions(settings()) == ["idle", "up", "down", "both", "up-overload", "down-overload"]
     assert conditions(settings(overload=False)) == ["idle", "up", "down", "both"]
-    assert load(settings(), "idle", {}) is None and load(settings(), "up-overload", {"down": 1e6}) is None
-    overload = load(settings(), "down-overload", {"down": 1e6})
+    assert (
+        load_streams(settings(), "idle", {}) is None and load_streams(settings(), "up-overload", {"down": 1e6}) is None
+    )
+    overload = load_streams(settings(), "down-overload", {"down": 1e6})
     assert overload is not None and overload.bps == OVERLOAD * 1e6 and overload.direction == "reverse"
-    both = load(settings(), "both", {})
+    both = load_streams(settings(), "both", {})
     assert both is not None and both.direction == "both" and both.warm_up_s == 1.0 and both.congestion == "cubic"
 
 

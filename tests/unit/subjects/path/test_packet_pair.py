@@ -15,7 +15,7 @@ from keisoku.subjects.path.packet_pair.analysis import analyse, way_of
 from keisoku.subjects.path.packet_pair.bucket import find_bucket
 from keisoku.subjects.path.packet_pair.coalescence import find_coalescence
 from keisoku.subjects.path.packet_pair.kind import best_length, clock_share
-from keisoku.subjects.path.packet_pair.minimum_sum import Capacity, agree, capacity
+from keisoku.subjects.path.packet_pair.minimum_sum import LinkCapacity, agree, link_capacity
 from keisoku.subjects.path.packet_pair.modes import local_modes
 from keisoku.subjects.path.packet_pair.plot import pair_plots
 from keisoku.subjects.path.packet_pair.serialisation import ip_links, serialisation
@@ -29,8 +29,8 @@ GIGABIT, FAST = 1e9, 1e8
 SETTINGS = PacketPairSettings(host="far")
 
 
-def _capacity(path: SyntheticPath) -> Capacity:
-    found = capacity(dispersions(path.trains))
+def _capacity(path: SyntheticPath) -> LinkCapacity:
+    found = link_capacity(dispersions(path.trains))
     assert found
     return found
 

@@ -17,7 +17,7 @@ from keisoku.ground.run.settings import parsed
 from keisoku.subjects.stream.capacity.analysis import analyse
 from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
 from keisoku.subjects.stream.capacity.end import NS
-from keisoku.subjects.stream.capacity.pdu import NO_DELAY, Activation, Load, Status
+from keisoku.subjects.stream.capacity.pdu import NO_DELAY, Activation, LoadHeader, Status
 from keisoku.subjects.stream.capacity.receiving_end import ReceivingEnd
 from keisoku.subjects.stream.capacity.rows import Reading, readings, table
 from keisoku.subjects.stream.capacity.settings import CapacitySettings, Way
@@ -134,7 +134,7 @@ def test_every_datagram_is_accounted_for(arrivals: list[tuple[int, int]]) -> Non
     """Whatever comes in whatever order: what the status says adds up to the highest number."""
     end, buffer = ReceivingEnd(Activation(), 0, 0), bytearray(100)
     for number, late_ns in arrivals:
-        Load(0, 0, number, 100, 0, 0, 0, *divmod(number * 1000, NS), 0).pack_into(buffer)
+        LoadHeader(0, 0, number, 100, 0, 0, 0, *divmod(number * 1000, NS), 0).pack_into(buffer)
         end.arrived(number * 1000 + late_ns, bytes(buffer))
     (data,) = [bytes(one) for one in end.leave(50_000_000)]
     status = Status.parse(data)
@@ -164,7 +164,7 @@ def test_a_far_end_that_goes_away_is_said() -> None:
 def test_a_receiver_that_was_held_up_sent_two_statuses_at_once() -> None:
     """The second said that nothing had come, and the search went by it."""
     end, buffer = ReceivingEnd(Activation(), 0, 0), bytearray(100)
-    Load(0, 0, 1, 100, 0, 0, 0, 0, 0, 0).pack_into(buffer)
+    LoadHeader(0, 0, 1, 100, 0, 0, 0, 0, 0, 0).pack_into(buffer)
     end.arrived(0, bytes(buffer))
     assert len(list(end.leave(170_000_000))) == 1
     assert end.due_ns == 220_000_000

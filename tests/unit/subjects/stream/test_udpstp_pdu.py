@@ -14,7 +14,7 @@ from support.udpstp_search import HIGH_SPEED, table
 from keisoku.subjects.stream.capacity.pdu import (
     LOAD_BYTES,
     Activation,
-    Load,
+    LoadHeader,
     Null,
     PduError,
     Setup,
@@ -79,16 +79,16 @@ def test_every_pdu_comes_back_and_is_refused_when_a_bit_changed(
 
 @given(st.lists(st.integers(0, 2**16 - 1), min_size=10, max_size=10), st.integers(LOAD_BYTES, 9000))
 def test_the_header_of_a_load_comes_back(values: list[int], payload_bytes: int) -> None:
-    load = Load(values[0] % 3, values[1] % 2, values[2], payload_bytes, *values[4:])
+    load = LoadHeader(values[0] % 3, values[1] % 2, values[2], payload_bytes, *values[4:])
     buffer = bytearray(payload_bytes)
     load.pack_into(buffer)
-    assert Load.parse(bytes(buffer)) == load
+    assert LoadHeader.parse(bytes(buffer)) == load
     buffer[30:32] = (checksum_of(bytes(buffer[:LOAD_BYTES]))).to_bytes(2, "big")
-    assert Load.parse(bytes(buffer)) == load
+    assert LoadHeader.parse(bytes(buffer)) == load
     buffer[5] ^= 1
     if buffer[30:32] != b"\0\0":
         with pytest.raises(PduError, match="checksum"):
-            Load.parse(bytes(buffer))
+            LoadHeader.parse(bytes(buffer))
 
 
 @given(st.binary(max_size=300), st.sampled_from(KINDS), st.integers(0, 60))
@@ -96,7 +96,7 @@ def test_any_bytes_are_a_pdu_or_are_refused(data: bytes, kind: type[Setup], cut:
     """Noise, noise behind the right identifier, and a PDU of which the end is missing."""
     whole = sealed(kind().pack(), 0)
     for given_ in (data, whole[:2] + data, (whole[:2] + data).ljust(len(whole), b"\xff")[: len(whole)]):
-        for parse in (kind.parse, Load.parse, Tail.parse):
+        for parse in (kind.parse, LoadHeader.parse, Tail.parse):
             try:
                 parse(given_)
             except PduError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, fit_line
 from keisoku.ground.statistics.uncertainty import student
 from keisoku.subjects.device.analysis.drift import TOLERANCE_PPM
 from keisoku.subjects.device.analysis.samples import samples_of

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import COVERAGE_FACTOR, combine, expanded, rectangular, student
 from keisoku.language import join_texts, phrase, plural
@@ -22,8 +22,8 @@ from keisoku.subjects.device.analysis.behaviour import FULL, Behaviour, Bend, Fi
 from keisoku.subjects.device.analysis.samples import Sample, samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.latency_figures import observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.own.behaviour_plot import behaviour_plot
 from keisoku.subjects.device.record.gaps import Gaps
@@ -60,7 +60,7 @@ MEANINGS = {
 """What a piece means, in words for a reader."""
 
 
-def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def buffer_over_time(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row for each piece of a size's series; its `case` is time and kind: '0–13 s: filling'.
 
     'start' and 'end' (s), 'slope' (ns/s), 'intercept' (ns: the piece's line at time 0), 'level' (its mean, ns),
@@ -70,13 +70,13 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     """
     rows: list[Row] = []
     remarks: list[str] = []
-    for size in setting.plan.frame_bytes:
-        record = yield from _measure(setting, size)
-        found, said = rows_of(setting, record)
+    for size in inputs.plan.frame_bytes:
+        record = yield from _measure(inputs, size)
+        found, said = rows_of(inputs, record)
         rows += found
         remarks += said
     deviations = []
-    settings = setting.plan.settings_of(BufferOverTimeSettings)
+    settings = inputs.plan.settings_of(BufferOverTimeSettings)
     if settings.rate_fps is not None:
         deviations.append(phrase("published procedure: frames were sent at a given rate, not at the smallest gap"))
     if settings.trial_s < 100:
@@ -86,12 +86,12 @@ def buffer_over_time(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 trial_s=settings.trial_s,
             )
         )
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         deviations.append(phrase("the DUT is simulated: results describe the model"))
     return Result(measurement="buffer_over_time", rows=rows, deviations=deviations, remarks=remarks)
 
 
-def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]]:
+def rows_of(inputs: MethodInput, record: TrialRecord) -> tuple[list[Row], list[str]]:
     """The rows of one trial, and its remarks."""
     size = record.trial.frame_bytes
     samples = samples_of(record, record.facts.tracked)
@@ -102,10 +102,10 @@ def rows_of(setting: Setting, record: TrialRecord) -> tuple[list[Row], list[str]
             count=len(samples),
         )
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)], []
-    resolution_ns = setting.capabilities.resolution_ns or (PS if setting.capabilities.exact else 1.0)
+    resolution_ns = inputs.capabilities.resolution_ns or (PS if inputs.capabilities.exact else 1.0)
     found = behaviour(samples, resolution_ns, first_drop(record.facts.tracked.lost, record.offered_fps))
     base_ns = min(sample.min_ns for sample in samples)
-    sizing = _Sizing(setting, record, samples, base_ns, _hidden_ns(found.pieces[0], base_ns))
+    sizing = _Sizing(inputs, record, samples, base_ns, _hidden_ns(found.pieces[0], base_ns))
     starts, ends = [None, *found.bends], [*found.bends, None]
     timed = [
         (piece.start_s, _piece_row(sizing, piece, start, end))
@@ -144,15 +144,15 @@ class _Sizing:
     """Converts times to bytes for one trial: a queue is emptied at the output's rate."""
 
     def __init__(
-        self, setting: Setting, record: TrialRecord, samples: Sequence[Sample], base_ns: float, hidden_ns: float
+        self, inputs: MethodInput, record: TrialRecord, samples: Sequence[Sample], base_ns: float, hidden_ns: float
     ) -> None:
-        self.setting, self.record, self.samples = setting, record, samples
+        self.inputs, self.record, self.samples = inputs, record, samples
         self.base_ns, self.hidden_ns = base_ns, hidden_ns
         self.frame_bytes = record.trial.frame_bytes
 
     def latency(self, value_ns: float, error_ns: float = 0.0) -> Quantity:
         """A latency corrected for the tester's bias; `error_ns` is a standard error (k = 1)."""
-        found = self.setting.bias.corrected(
+        found = self.inputs.bias.corrected(
             value_ns, self.frame_bytes, self.record.offered_fps, single_frame=error_ns == 0.0
         )
         if found.uncertainty is None or error_ns == 0.0:
@@ -253,15 +253,15 @@ def _sentence(size: int, found: Behaviour, rows: list[Row]) -> str:
     )
 
 
-def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
+def _measure(inputs: MethodInput, size: int) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at the smallest gap, or at the smallest one that the tester can send."""
-    settings = setting.plan.settings_of(BufferOverTimeSettings)
-    rate = setting.fps(settings.rate_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    settings = inputs.plan.settings_of(BufferOverTimeSettings)
+    rate = inputs.fps(settings.rate_fps, size) or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
     spoiled = 0
     while True:
         interval_ns = round((settings.sample_s or min(1.0, settings.trial_s / 20)) * NS_PER_S)
         purpose = phrase("over time {size} byte", size=size)
-        record = yield setting.trial(purpose, size, rate, settings.trial_s, interval_ns=interval_ns)
+        record = yield inputs.trial(purpose, size, rate, settings.trial_s, interval_ns=interval_ns)
         if beyond_tester(record):
             rate = reached_fps(record)
             continue

@@ -15,9 +15,9 @@ from keisoku.language import phrase
 from keisoku.subjects.device.analysis.histogram import merged
 from keisoku.subjects.device.analysis.percentile import percentile
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import repetition
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, reached_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Trial
@@ -36,38 +36,38 @@ class CalibrateSettings(Settings):
     """Length of the cable, for 'keisoku cable-series'; sim:cable gets this length."""
 
 
-def calibrate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def calibrate(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """Rows, one a size and load: 'offered' (frames/s), 'bias', 'repeat' and 'spread' (ns); see `calibration.bias`."""
-    settings = setting.plan.settings_of(CalibrateSettings)
+    settings = inputs.plan.settings_of(CalibrateSettings)
     rows = []
-    for size in setting.plan.frame_bytes:
-        maximum = yield from _maximum(setting, size)
+    for size in inputs.plan.frame_bytes:
+        maximum = yield from _maximum(inputs, size)
         for percent in settings.loads_percent:
             records = []
             for number in range(1, settings.repetitions + 1):
-                record = yield from _trial(setting, size, maximum * percent / 100, number, percent)
+                record = yield from _trial(inputs, size, maximum * percent / 100, number, percent)
                 if record is not None:
                     records.append(record)
             if len(records) >= 2:
-                rows.append(_row(setting, records))
+                rows.append(_row(inputs, records))
     remarks = [] if rows else [phrase("the tester could offer no load reliably: nothing was calibrated")]
     return Result(measurement="calibrate", rows=rows, remarks=remarks)
 
 
-def _maximum(setting: Setting, size: int) -> Generator[Trial, TrialRecord, float]:
+def _maximum(inputs: MethodInput, size: int) -> Generator[Trial, TrialRecord, float]:
     """What the tester can offer on the cable, at most the link's maximum, in frames/s."""
-    line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-    record = yield setting.trial(
-        phrase("maximum {size} byte", size=size), size, line, setting.plan.settings_of(CalibrateSettings).trial_s
+    line = inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    record = yield inputs.trial(
+        phrase("maximum {size} byte", size=size), size, line, inputs.plan.settings_of(CalibrateSettings).trial_s
     )
     return reached_fps(record)
 
 
 def _trial(
-    setting: Setting, size: int, rate: float, number: int, percent: float
+    inputs: MethodInput, size: int, rate: float, number: int, percent: float
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    trial_s = setting.plan.settings_of(CalibrateSettings).trial_s
-    trial = setting.trial(
+    trial_s = inputs.plan.settings_of(CalibrateSettings).trial_s
+    trial = inputs.trial(
         phrase("cable {percent:g} % {number}, {size} byte", percent=percent, number=number, size=size),
         size,
         rate,
@@ -77,7 +77,7 @@ def _trial(
     return record if record.valid and record.facts.tracked.latency is not None else None
 
 
-def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+def _row(inputs: MethodInput, records: list[TrialRecord]) -> Row:
     latencies = [latency for record in records if (latency := record.facts.tracked.latency) is not None]
     means = [latency.mean_ns for latency in latencies]
     histogram = merged([latency.histogram for latency in latencies])
@@ -85,7 +85,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     assert low is not None and high is not None, "a negative latency on one clock is impossible"
     repeat = deviation(means)
     trial = records[0].trial
-    instrument = setting.bias.correction(trial.frame_bytes, trial.frames_per_second)
+    instrument = inputs.bias.correction(trial.frame_bytes, trial.frames_per_second)
     others = instrument.of_mean if instrument else ()
     bias = budget.mean_with(means, "ns", phrase("repeatability of the trials' means"), others)
     return Row(

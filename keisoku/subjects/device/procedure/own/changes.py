@@ -20,7 +20,7 @@ from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.changes import Finding, findings, merged, totals, usual
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.entry import Procedure
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import NO_RATE, Load
 from keisoku.subjects.device.procedure.own.changes_plot import CHANGE, changes_plot
@@ -60,29 +60,29 @@ MOST_ROWS = 100
 _MOST_SAID = 3
 
 
-def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def change_rows(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row for each size: 'compared' and 'changed' (frames), 'changed_share' (%), 'lost' and 'foreign' (frames). Then
     a row for each change of each stream, with 'frames', and 'first' and 'last' (s), when the first and the last of
     them arrived.
 
     Counts are exact. Raises PlanError without a rate.
     """
-    settings, plan = setting.plan.settings_of(ChangesSettings), setting.plan
+    settings, plan = inputs.plan.settings_of(ChangesSettings), inputs.plan
     rows, said, remarks = list[Row](), list[str](), list[str]()
     for size in plan.frame_bytes:
-        line_fps = setting.line_fps(size)
-        rate = setting.fps(settings.rate_fps, size) or (line_fps and line_fps * _CEILING)
+        line_fps = inputs.line_fps(size)
+        rate = inputs.fps(settings.rate_fps, size) or (line_fps and line_fps * _CEILING)
         if not rate:
             raise PlanError("changes.rate_fps", NO_RATE, "give one, such as --rate 50kpps")
         asked: dict[str, object] = {"changes": "every" if plan.frames else "changed", "expected": settings.expect}
         if settings.learn_s is not None:
-            first = setting.trial(phrase("learning, {size} byte", size=size), size, rate, settings.learn_s)
+            first = inputs.trial(phrase("learning, {size} byte", size=size), size, rate, settings.learn_s)
             record = yield first.model_copy(update=asked)
             learnt = _learnt(record)
             asked["learnt"] = learnt
             remarks += _as_learnt(size, learnt, len(plan.frame_bytes) > 1)
-        record = yield setting.trial(f"{size} byte", size, rate, settings.trial_s).model_copy(update=asked)
-        own, verdict = _rows(setting, record)
+        record = yield inputs.trial(f"{size} byte", size, rate, settings.trial_s).model_copy(update=asked)
+        own, verdict = _rows(inputs, record)
         rows += own
         said.append(
             phrase("{size} byte: {verdict}", size=size, verdict=verdict) if len(plan.frame_bytes) > 1 else verdict
@@ -91,7 +91,7 @@ def changes(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(measurement="changes", rows=rows, remarks=remarks, sentence=join_texts("; ", said))
 
 
-def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
+def _rows(inputs: MethodInput, record: TrialRecord) -> tuple[list[Row], str]:
     size, facts = record.trial.frame_bytes, record.facts
     if not record.valid:
         why = join_texts("; ", record.invalid_because)
@@ -119,7 +119,7 @@ def _rows(setting: Setting, record: TrialRecord) -> tuple[list[Row], str]:
         else ""
     )
     whole = Row(frame_bytes=size, figures=figures, trial=record.index, remark=remark)
-    listed = [_row(size, one, setting, len(facts.streams) > 1) for one in found[:MOST_ROWS]]
+    listed = [_row(size, one, inputs, len(facts.streams) > 1) for one in found[:MOST_ROWS]]
     if left := found[MOST_ROWS:]:
         frames = sum(one.frames for one in left)
         case = plural("{count} further change", "{count} further changes", count=len(left))
@@ -158,9 +158,9 @@ def verdict(compared: int, changed: int, further: int, found: Sequence[Finding],
     return phrase("{counts} changed otherwise than expected: {parts}", counts=counts, parts=join_texts("; ", parts))
 
 
-def _row(size: int, one: Finding, setting: Setting, several: bool) -> Row:
+def _row(size: int, one: Finding, inputs: MethodInput, several: bool) -> Row:
     case = phrase("stream {stream}: {text}", stream=one.stream + 1, text=one.text) if several else one.text
-    capabilities = setting.capabilities
+    capabilities = inputs.capabilities
     # A time in virtual time is known as finely as its stamps; what real stamps are off by in a trial is not measured.
     error_s = capabilities.resolution_ns / 1e9 if capabilities.simulated else None
     times = {"first": one.first_ns, "last": one.last_ns}
@@ -177,7 +177,7 @@ def _frames(count: int) -> Quantity:
 def _learnt(record: TrialRecord) -> tuple[tuple[str, ...], ...]:
     """What to expect of each stream, beside what was expected before."""
     own = (stream.changes for stream in record.facts.streams)
-    return tuple(tuple(one.text for one in usual(changes)) if changes else () for changes in own)
+    return tuple(tuple(one.text for one in usual(change_rows)) if change_rows else () for change_rows in own)
 
 
 def _as_learnt(size: int, learnt: Sequence[tuple[str, ...]], several_sizes: bool) -> list[str]:
@@ -214,7 +214,7 @@ PROCEDURE = Procedure(
     standard=phrase("every frame against the one that is expected"),
     summary="What the device changes in the headers of every frame: which field, from what to what, in which frames.",
     settings=ChangesSettings,
-    generator=changes,
+    generator=change_rows,
     figure="changed",
     units={"frames": "compared changed lost foreign frames", "%": "changed_share", "s": "first last"},
     example="keisoku changes --dut lab:router --size 64 --rate 50kpps --duration 2s --waits 0.1s",

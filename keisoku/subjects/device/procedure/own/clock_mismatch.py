@@ -15,7 +15,7 @@ from pydantic import Field
 
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.run.settings import Settings
-from keisoku.ground.statistics.line import POINTS_MIN, fit_line
+from keisoku.ground.statistics.line_fit import POINTS_MIN, fit_line
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.ground.statistics.uncertainty import combine, expanded, half_width, rectangular
 from keisoku.language import join_texts, phrase, plural
@@ -24,9 +24,9 @@ from keisoku.subjects.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM, Dr
 from keisoku.subjects.device.analysis.port_groups import PortPair
 from keisoku.subjects.device.analysis.samples import STAMP_NS, Sample, by_count, due_gap_ns, samples_of
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import repetition
 from keisoku.subjects.device.method.search import NO_LOAD_PASSES, known_throughput, search
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.record.counts import Tracked
@@ -61,7 +61,7 @@ DIFFERENT_PPM = 0.5
 """A crystal's frequency may change by so much between sizes of one run."""
 
 
-def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def clock_mismatch(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """Rows of a size: case 'throughput rate', then the lowered rate ('99.4 %'), each for all ports and for each way.
 
     'min', 'mean', 'max' of every frame (ns, FIFO; of all ports the extremes), likewise 'lifo_min', 'lifo', 'lifo_max'
@@ -71,10 +71,10 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     rows: list[Row] = []
     remarks: list[str] = []
     found: dict[PortPair, dict[int, Drift]] = {}
-    for size in setting.plan.frame_bytes:
-        yield from _size(setting, size, rows, remarks, found)
-    plan, settings = setting.plan, setting.plan.settings_of(ClockMismatchSettings)
-    remarks += _between_sizes(setting, found)
+    for size in inputs.plan.frame_bytes:
+        yield from _size(inputs, size, rows, remarks, found)
+    plan, settings = inputs.plan, inputs.plan.settings_of(ClockMismatchSettings)
+    remarks += _between_sizes(inputs, found)
     deviations = []
     if settings.trial_s < 60:
         deviations.append(
@@ -92,7 +92,7 @@ def clock_mismatch(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         deviations.append(phrase("published procedure: the first rate was given, not the throughput"))
     if len(plan.port_fields()) == 2 and len(plan.pairs()) == 1:
         deviations.append(phrase("published procedure: one direction of one pair of ports was measured, not each port"))
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         deviations.append(phrase("the DUT is simulated: results describe the model"))
     return Result(measurement="clock_mismatch", rows=rows, deviations=deviations, remarks=remarks)
 
@@ -109,60 +109,60 @@ class _Load:
 
 
 def _size(
-    setting: Setting, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
+    inputs: MethodInput, size: int, rows: list[Row], remarks: list[str], found: dict[PortPair, dict[int, Drift]]
 ) -> Generator[Trial, TrialRecord, None]:
-    settings = setting.plan.settings_of(ClockMismatchSettings)
-    rate = setting.fps(settings.rate_fps, size) or known_throughput(setting, size)
+    settings = inputs.plan.settings_of(ClockMismatchSettings)
+    rate = inputs.fps(settings.rate_fps, size) or known_throughput(inputs, size)
     if rate is None:
         # Clocks differ by less than the margin that other searches keep below the line rate.
-        rate = (yield from search(setting, size, ceiling_percent=100)).fps
+        rate = (yield from search(inputs, size, ceiling_percent=100)).fps
     if rate == 0:
         rows.append(Row(frame_bytes=size, figures={}, remark=NO_LOAD_PASSES))
         return
     loads = []
-    line = setting.line_fps(size)
-    if line is not None and settings.rate_fps is None and line * _lowest_share(setting) <= rate < line * _AT_LINE:
+    line = inputs.line_fps(size)
+    if line is not None and settings.rate_fps is None and line * _lowest_share(inputs) <= rate < line * _AT_LINE:
         # A small buffer loses frames at the rate of a slower port, so that the throughput lies below both clocks.
-        loads.append((yield from _load(setting, size, line, LINE_RATE)))
-    loads.append((yield from _load(setting, size, rate, AT_RATE)))
+        loads.append((yield from _load(inputs, size, line, LINE_RATE)))
+    loads.append((yield from _load(inputs, size, rate, AT_RATE)))
     share = settings.lowered_percent
     if share is None:
         share = _proposed_percent(loads[-1].drifts)
     if share is not None:
-        loads.append((yield from _load(setting, size, rate * share / 100, f"{share:.8g} %")))
+        loads.append((yield from _load(inputs, size, rate * share / 100, f"{share:.8g} %")))
     lower = loads[1] if len(loads) > 1 else None
     if lower is not None and any(one is not None and one.is_there for one in lower.drifts.values()):
         lower = loads[-1] if loads[-1] is not loads[0] else None
     first = loads[0]
     for load in loads:
-        rows += _rows(setting, load, lower.drifts if lower is not None and lower is not load else {}, load is first)
+        rows += _rows(inputs, load, lower.drifts if lower is not None and lower is not load else {}, load is first)
     for way, at_rate in first.drifts.items():
         if at_rate is None or not at_rate.is_there:
             continue
         after = lower.drifts.get(way) if lower is not None else None
         lost = any(_of(record, way).lost_frames for record in first.records)
-        why = cause(at_rate, after, lost, _below_line_ppm(setting, first, at_rate))
+        why = cause(at_rate, after, lost, _below_line_ppm(inputs, first, at_rate))
         own = difference(at_rate, after) if after is not None and after.is_there else at_rate
         if after is not None:
             found.setdefault(way, {})[size] = own
         compared = 100 * lower.fps / first.fps if lower is not None else None
-        remarks.append(_sentence(setting, size, way, at_rate, why, compared))
-    remarks += _invisible(setting, first)
+        remarks.append(_sentence(inputs, size, way, at_rate, why, compared))
+    remarks += _invisible(inputs, first)
 
 
-def _lowest_share(setting: Setting) -> float:
+def _lowest_share(inputs: MethodInput) -> float:
     """Of the line rate: lower loads are kept from it by something else than a clock, whatever the search's steps."""
-    return 1 - max(2 * setting.plan.settings_of(ThroughputSettings).resolution_percent / 100, 5 * TOLERANCE_PPM * 1e-6)
+    return 1 - max(2 * inputs.plan.settings_of(ThroughputSettings).resolution_percent / 100, 5 * TOLERANCE_PPM * 1e-6)
 
 
-def _load(setting: Setting, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, _Load]:
-    records = yield from _trials(setting, size, rate, case)
-    return _Load(case, rate, records, _drifts(setting, records))
+def _load(inputs: MethodInput, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, _Load]:
+    records = yield from _trials(inputs, size, rate, case)
+    return _Load(case, rate, records, _drifts(inputs, records))
 
 
-def _invisible(setting: Setting, first: _Load) -> list[str]:
+def _invisible(inputs: MethodInput, first: _Load) -> list[str]:
     """What a load below the line rate cannot show."""
-    line = setting.line_fps(first.records[0].trial.frame_bytes)
+    line = inputs.line_fps(first.records[0].trial.frame_bytes)
     unseen = any(drift is not None and not drift.is_there for drift in first.drifts.values())
     if line is None or first.fps >= line * _AT_LINE or not unseen:
         return []
@@ -178,11 +178,11 @@ def _invisible(setting: Setting, first: _Load) -> list[str]:
     ]
 
 
-def _trials(setting: Setting, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    settings = setting.plan.settings_of(ClockMismatchSettings)
+def _trials(inputs: MethodInput, size: int, rate: float, case: str) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
+    settings = inputs.plan.settings_of(ClockMismatchSettings)
     records = []
     for number in range(1, settings.repetitions + 1):
-        trial = setting.trial(
+        trial = inputs.trial(
             phrase("{case} {number}, {size} byte", case=case, number=number, size=size), size, rate, settings.trial_s
         )
         records.append((yield from repetition(trial)))
@@ -199,8 +199,8 @@ def _of(record: TrialRecord, way: PortPair) -> Tracked:
     return own[0] if len(own) == 1 else all_tracked(own, 0)
 
 
-def _drifts(setting: Setting, records: Sequence[TrialRecord]) -> dict[PortPair, Drift | None]:
-    step_ns = setting.capabilities.resolution_ns
+def _drifts(inputs: MethodInput, records: Sequence[TrialRecord]) -> dict[PortPair, Drift | None]:
+    step_ns = inputs.capabilities.resolution_ns
     return {
         way: drift([_samples(record, _of(record, way)) for record in records if record.valid], step_ns)
         for way in _ways(records)
@@ -229,9 +229,9 @@ def _offered_fps(load: _Load) -> tuple[float, float]:
     return fps, fps * STAMP_NS / sum(record.facts.sent.going_ns for record in valid)
 
 
-def _below_line_ppm(setting: Setting, load: _Load, at_rate: Drift) -> float | None:
+def _below_line_ppm(inputs: MethodInput, load: _Load, at_rate: Drift) -> float | None:
     """How far below the link's rate frames leave while their queue grows."""
-    line = setting.line_fps(load.records[0].trial.frame_bytes)
+    line = inputs.line_fps(load.records[0].trial.frame_bytes)
     if line is None:
         return None
     return _below_ppm(_offered_fps(load)[0], line, at_rate)
@@ -241,7 +241,7 @@ def _below_ppm(offered_fps: float, line_fps: float, at_rate: Drift) -> float:
     return (1 - offered_fps / (1 + at_rate.ppm * 1e-6) / line_fps) * 1e6
 
 
-def _mismatch(setting: Setting, load: _Load, way: PortPair, after: Drift | None) -> Quantity | None:
+def _mismatch(inputs: MethodInput, load: _Load, way: PortPair, after: Drift | None) -> Quantity | None:
     """By how much a port is slower than the line by the tester's clock, in ppm.
 
     A port sends at its own rate only while frames wait for it. Otherwise its rate is at least that at which they left:
@@ -251,7 +251,7 @@ def _mismatch(setting: Setting, load: _Load, way: PortPair, after: Drift | None)
     at_rate = load.drifts[way]
     if at_rate is None:
         return None
-    line = setting.line_fps(load.records[0].trial.frame_bytes)
+    line = inputs.line_fps(load.records[0].trial.frame_bytes)
     if after is not None and after.is_there:
         if is_same(at_rate, after):
             line = None
@@ -300,22 +300,22 @@ def _idle_ns(record: TrialRecord, tracked: Tracked) -> float | None:
     return max(empty) * tracked.lost_frames
 
 
-def _rows(setting: Setting, load: _Load, after: dict[PortPair, Drift | None], bounds: bool) -> list[Row]:
+def _rows(inputs: MethodInput, load: _Load, after: dict[PortPair, Drift | None], bounds: bool) -> list[Row]:
     """All ports together, with the slope and the offset of the one that drifts most; then each way if there are
     several. Only the highest load's rows have an offset that is merely a bound."""
-    mismatches = {way: _mismatch(setting, load, way, after.get(way)) for way in load.drifts}
+    mismatches = {way: _mismatch(inputs, load, way, after.get(way)) for way in load.drifts}
     mismatches = {way: one for way, one in mismatches.items() if one is not None and (bounds or not one.bound)}
     known = [(way, one) for way, one in load.drifts.items() if one is not None]
     most = max(known, key=lambda pair: abs(pair[1].slope), default=None)
     whole = [record.facts.tracked for record in load.records]
     of_most = (most[1], mismatches.get(most[0])) if most else (None, None)
-    rows = [_row(setting, load, load.case, whole, *of_most)]
+    rows = [_row(inputs, load, load.case, whole, *of_most)]
     if len(load.drifts) > 1:
         rows += [
             _row(
-                setting,
+                inputs,
                 load,
-                f"{load.case}, {_name(setting, way)}",
+                f"{load.case}, {_name(inputs, way)}",
                 [_of(record, way) for record in load.records],
                 one,
                 mismatches.get(way),
@@ -326,7 +326,7 @@ def _rows(setting: Setting, load: _Load, after: dict[PortPair, Drift | None], bo
 
 
 def _row(
-    setting: Setting, load: _Load, case: str, tracked: list[Tracked], found: Drift | None, mismatch: Quantity | None
+    inputs: MethodInput, load: _Load, case: str, tracked: list[Tracked], found: Drift | None, mismatch: Quantity | None
 ) -> Row:
     records = load.records
     size = records[0].trial.frame_bytes
@@ -337,11 +337,11 @@ def _row(
         return Row(frame_bytes=size, case=case, figures={}, trial=records[0].index, remark=remark)
     fps = fmean(record.offered_fps for record in records if record.valid)
     figures = {
-        name: _averaged(setting, size, fps, [getattr(one, f"{name}_ns") for one in measured], single=name != "mean")
+        name: _averaged(inputs, size, fps, [getattr(one, f"{name}_ns") for one in measured], single=name != "mean")
         for name in ("min", "mean", "max")
     }
-    speed = setting.capabilities.link_bits_per_second
-    if speed is not None and not setting.plan.mix:
+    speed = inputs.capabilities.link_bits_per_second
+    if speed is not None and not inputs.plan.mix:
         for name, lifo in (("min", "lifo_min"), ("mean", "lifo"), ("max", "lifo_max")):
             value_ns = latencies(figures[name].value, speed, size).lifo_ns
             figures[lifo] = figures[name].model_copy(update={"value": value_ns})
@@ -357,26 +357,26 @@ def _row(
     return Row(frame_bytes=size, case=case, figures=figures, trial=shown.index, remark=remark)
 
 
-def _averaged(setting: Setting, size: int, fps: float, values_ns: list[float], single: bool) -> Quantity:
+def _averaged(inputs: MethodInput, size: int, fps: float, values_ns: list[float], single: bool) -> Quantity:
     """The mean over trials; its uncertainty comes from the tester and from the scatter of the trials."""
-    found = setting.bias.corrected(fmean(values_ns), size, fps, single_frame=single)
+    found = inputs.bias.corrected(fmean(values_ns), size, fps, single_frame=single)
     if found.uncertainty is None or len(values_ns) < 2:
         return found
     return found.model_copy(update={"uncertainty": math.hypot(found.uncertainty, half_width(values_ns))})
 
 
-def _name(setting: Setting, way: PortPair) -> str:
-    ports = [port for _, port in setting.plan.port_fields()]
+def _name(inputs: MethodInput, way: PortPair) -> str:
+    ports = [port for _, port in inputs.plan.port_fields()]
     return phrase("{one} to {other}", one=ports[way[0]], other=ports[way[1]])
 
 
-def _sentence(setting: Setting, size: int, way: PortPair, at_rate: Drift, why: str, share: float | None) -> str:
+def _sentence(inputs: MethodInput, size: int, way: PortPair, at_rate: Drift, why: str, share: float | None) -> str:
     grows = "grows" if at_rate.slope > 0 else "falls"
     said = phrase(
         "{size} byte, {way}: latency {latency} by {grows:.4g} ± {error:.2g} ns/s, {ppm:.4g} "
         "± {ppm_error:.2g} ppm: {why}",
         size=size,
-        way=_name(setting, way),
+        way=_name(inputs, way),
         latency=grows,
         grows=abs(at_rate.slope),
         error=expanded(at_rate.reach),
@@ -389,7 +389,7 @@ def _sentence(setting: Setting, size: int, way: PortPair, at_rate: Drift, why: s
     return said + (phrase("; compared with {share:.8g} % of the rate", share=share) if share is not None else "")
 
 
-def _between_sizes(setting: Setting, found: dict[PortPair, dict[int, Drift]]) -> list[str]:
+def _between_sizes(inputs: MethodInput, found: dict[PortPair, dict[int, Drift]]) -> list[str]:
     """A clock's mismatch is the same for frames of any size."""
     said = []
     for way, drifts in found.items():
@@ -402,7 +402,7 @@ def _between_sizes(setting: Setting, found: dict[PortPair, dict[int, Drift]]) ->
                 phrase(
                     "{way}: {ppm:.4g} ppm at {low} byte and {ppm_high:.4g} ppm at {high} byte: a clock "
                     "mismatch does not depend on the size, a processing time of each frame does",
-                    way=_name(setting, way),
+                    way=_name(inputs, way),
                     ppm=drifts[low].ppm,
                     low=low,
                     ppm_high=drifts[high].ppm,

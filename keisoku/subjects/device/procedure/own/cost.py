@@ -20,7 +20,7 @@ from keisoku.subjects.device.analysis.calm import NEAR_KNOWN, level_of
 from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method.cost_inside import CostInside
 from keisoku.subjects.device.method.frame_cost import LOST, PAIRED, BatchLoad, FrameCost
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.uri import is_lab
@@ -82,18 +82,18 @@ _LOSSES = 3
 _BURSTS = tuple(2**power for power in range(9))
 
 
-def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def cost(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and burst, with the figures of `FrameCost`."""
-    settings = setting.plan.settings_of(CostSettings)
+    settings = inputs.plan.settings_of(CostSettings)
     rows: list[Row] = []
     within: list[Row] = []
     remarks = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         for burst in settings.bursts:
             load = BatchLoad(
                 size=size,
                 burst=burst,
-                fps=setting.fps(settings.rate_fps, size),
+                fps=inputs.fps(settings.rate_fps, size),
                 trial_s=settings.trial_s,
                 runs=settings.runs,
                 processes=settings.process,
@@ -102,12 +102,12 @@ def cost(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             level, tester = (_known(each, size, burst) for each in (settings.level, settings.tester))
             measured = FrameCost(load, level, tester, settings.pace_ns)
             inside = CostInside(measured) if settings.inside else None
-            yield from (inside or measured).measure(setting)
+            yield from (inside or measured).measure(inputs)
             rows.append(_row(measured, several=len(settings.bursts) > 1))
             if inside is not None:
                 within += _stages(inside, several=len(settings.bursts) > 1)
                 remarks += inside.remarks
-    if not is_lab(setting.plan.dut):
+    if not is_lab(inputs.plan.dut):
         remarks.append(phrase("the tester's part was measured on a cable of the kernel's veth"))
     if rows and not any("instructions" in row.figures for row in rows) and settings.reopens:
         remarks.append(phrase("the processor counts no instructions here, as in most virtual machines"))

@@ -18,8 +18,8 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES, TESTER_MARGIN, beyond_tester, ceiling_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.own.critical_load_plot import critical_load_plot
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
@@ -73,21 +73,21 @@ CURVE = phrase("Clean trials")
 """Group of the rows of the curve."""
 
 
-def critical_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def critical_load(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'critical_load' (frames/s), 'spread' (% of it), 'lapses' (%), 'trials'; and one for each share of
     clean trials: 'load' (frames/s).
 
     All have 95 % credible intervals. A critical load beyond the highest or lowest load is a bound.
     """
-    settings = setting.plan.settings_of(CriticalLoadSettings)
+    settings = inputs.plan.settings_of(CriticalLoadSettings)
     rows, curves, remarks = [], [], deviations.ceiling(settings.ceiling_percent)
-    for size in setting.plan.frame_bytes:
-        found = _Estimation(setting, size)
+    for size in inputs.plan.frame_bytes:
+        found = _Estimation(inputs, size)
         yield from found.proceed()
         rows.append(found.row())
         curves += found.curve_rows()
         remarks += [phrase("{size} byte: {text}", size=size, text=text) for text in found.remarks()]
-    plan = setting.plan
+    plan = inputs.plan
     return Result(
         measurement="critical_load",
         rows=rows + curves,
@@ -97,7 +97,7 @@ def critical_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 "trials of {trial_s:g} s are clean, not that of a given average loss ratio",
                 trial_s=settings.trial_s,
             ),
-            *deviations.rfc2544(plan, setting.capabilities.simulated),
+            *deviations.rfc2544(plan, inputs.capabilities.simulated),
         ],
         remarks=remarks,
     )
@@ -106,12 +106,12 @@ def critical_load(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 class _Estimation:
     """The trials of one size, and what they tell."""
 
-    def __init__(self, setting: Setting, frame_bytes: int) -> None:
-        self.setting, self.frame_bytes = setting, frame_bytes
-        self.settings = setting.plan.settings_of(CriticalLoadSettings)
-        self.most_fps = ceiling_fps(setting, frame_bytes, self.settings.ceiling_percent, self.settings.maximum_fps)
+    def __init__(self, inputs: MethodInput, frame_bytes: int) -> None:
+        self.inputs, self.frame_bytes = inputs, frame_bytes
+        self.settings = inputs.plan.settings_of(CriticalLoadSettings)
+        self.most_fps = ceiling_fps(inputs, frame_bytes, self.settings.ceiling_percent, self.settings.maximum_fps)
         least_fps = max(self.most_fps * LEAST_SHARE, LEAST_FRAMES / self.settings.trial_s)
-        given_fps = setting.fps(self.settings.minimum_fps, frame_bytes)
+        given_fps = inputs.fps(self.settings.minimum_fps, frame_bytes)
         self.least_fps = min(given_fps or least_fps, self.most_fps)
         self.curve: CleanCurve | None = None
         self.last: TrialRecord | None = None
@@ -147,7 +147,7 @@ class _Estimation:
         purpose = phrase("critical load {frame_bytes} byte", frame_bytes=self.frame_bytes)
         # The first one's loss ratio shows where to look, so it is not ended early.
         stop = 0 if self.settings.stop_at_loss and self.curve else None
-        return self.setting.trial(purpose, self.frame_bytes, fps, self.settings.trial_s, stop)
+        return self.inputs.trial(purpose, self.frame_bytes, fps, self.settings.trial_s, stop)
 
     def _learn(self, record: TrialRecord) -> None:
         if self.curve is None:

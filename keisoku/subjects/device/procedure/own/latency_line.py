@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from keisoku.ground.run.result import Line
+from keisoku.ground.run.result import FittedLine
 from keisoku.ground.statistics import budget
 from keisoku.ground.statistics.uncertainty import rectangular
 from keisoku.language import phrase
@@ -19,7 +19,7 @@ from keisoku.subjects.device.analysis.group_line import GroupLine, group_line
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.analysis.stamp_phase import phase_share
 from keisoku.subjects.device.calibration.bias import Correction
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.record.trial import NS_PER_S, Constant
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
@@ -38,7 +38,7 @@ NOT_CALIBRATED = phrase(
 class Fitted:
     """A line, and what must be said of it; no line for too few sizes with a latency of their own."""
 
-    line: Line | None
+    line: FittedLine | None
     remarks: list[str]
 
 
@@ -52,12 +52,12 @@ def samples(record: TrialRecord) -> list[float]:
     return found or ([tracked.latency.mean_ns] if tracked.latency is not None else [])
 
 
-def changes(record: TrialRecord) -> Drift | None:
+def latency_change(record: TrialRecord) -> Drift | None:
     """How latency changed during a trial; None if it did not, as far as its samples show."""
     return trend(samples_of(record, record.facts.tracked))
 
 
-def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: int) -> Fitted:
+def latency_line(inputs: MethodInput, records: Sequence[TrialRecord], sizes_min: int) -> Fitted:
     """The line through the samples of these trials, one of each size, less the tester's bias.
 
     The bias is the same error in all points: it adds the largest of its uncertainties to the constant and none to the
@@ -67,7 +67,7 @@ def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: in
     remarks: list[str] = []
     steady = []
     for record in records:
-        drift = changes(record)
+        drift = latency_change(record)
         if drift is None:
             steady.append(record)
         else:
@@ -84,17 +84,17 @@ def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: in
     steps_ns: dict[float, float] = {}
     for record in sorted(steady, key=lambda record: record.trial.frame_bytes):
         x = float(record.trial.frame_bytes)
-        correction = setting.bias.correction(record.trial.frame_bytes, record.offered_fps)
+        correction = inputs.bias.correction(record.trial.frame_bytes, record.offered_fps)
         corrections.append(correction)
         bias_ns = correction.bias_ns if correction else 0.0
         points += [(x, sample - bias_ns) for sample in samples(record)]
-        steps_ns[x] = _steps_ns(setting, record)
+        steps_ns[x] = _steps_ns(inputs, record)
     if len({size for size, _ in points}) < sizes_min or len(points) < POINTS_MIN:
         return Fitted(None, remarks)
     of_stamps = {x: rectangular(step_ns / 2) for x, step_ns in steps_ns.items()}
     found = group_line(points, of_stamps)
     # On a host trials of one load differ, and that is in the errors; elsewhere only the device can bend a line.
-    if found.is_bent and not setting.capabilities.on_host:
+    if found.is_bent and not inputs.capabilities.on_host:
         far, off_ns = found.farthest
         remarks.append(
             phrase(
@@ -107,53 +107,53 @@ def latency_line(setting: Setting, records: Sequence[TrialRecord], sizes_min: in
                 explained=found.explained,
             )
         )
-    return Fitted(_line(setting, found, points, corrections, fmean(steps_ns.values())), remarks)
+    return Fitted(_line(inputs, found, points, corrections, fmean(steps_ns.values())), remarks)
 
 
 def _line(
-    setting: Setting,
+    inputs: MethodInput,
     found: GroupLine,
     points: Sequence[tuple[float, float]],
     corrections: Sequence[Correction | None],
     step_ns: float,
-) -> Line:
-    rate = setting.bias.rate
+) -> FittedLine:
+    rate = inputs.bias.rate
     slope, constant = rate.corrected(found.fit.slope), rate.corrected(found.fit.constant)
     of_slope = [budget.normal(phrase("fit of the line"), found.slope_error)]
     of_constant = [budget.normal(phrase("fit of the line"), found.constant_error)]
     if found.slope_of_groups:
         of_slope.append(budget.normal(STAMP_STEPS, found.slope_of_groups, kind="B"))
         of_constant.append(budget.normal(STAMP_STEPS, found.constant_of_groups, kind="B"))
-    line = Line(
+    line = FittedLine(
         slope=budget.figure(slope, "ns/byte", [*of_slope, *rate.contributions(slope)]),
         constant=budget.figure(constant, "ns", of_constant),
         slope_error=found.fit.slope_error,
         constant_error=found.fit.constant_error,
         points=list(points),
     )
-    if not setting.bias.is_known:
+    if not inputs.bias.is_known:
         unknown = line.constant.model_copy(update={"uncertainty": None, "budget": ()})
         return line.model_copy(update={"constant": unknown})
-    if setting.bias.exact and step_ns > ARITHMETIC_NS:
+    if inputs.bias.exact and step_ns > ARITHMETIC_NS:
         of_constant.append(
             budget.rectangular(phrase("timestamps: what the sending ones' steps leave in all means"), step_ns)
         )
-    if not setting.bias.exact:
+    if not inputs.bias.exact:
         known = [correction.of_mean for correction in corrections if correction is not None]
         of_constant += max(known, key=budget.standard_uncertainty)
     whole = budget.figure(constant, "ns", [*of_constant, *rate.contributions(constant)])
     return line.model_copy(update={"constant": whole})
 
 
-def _steps_ns(setting: Setting, record: TrialRecord) -> float:
+def _steps_ns(inputs: MethodInput, record: TrialRecord) -> float:
     """Width within which the steps of each port's stamps may move the mean of one size.
 
     What the sending stamps leave is the same at all sizes; what the receiving ones leave is that of each size alone.
     """
-    capabilities = setting.capabilities
-    if not setting.bias.exact:
+    capabilities = inputs.capabilities
+    if not inputs.bias.exact:
         return 2 * capabilities.mean_error_ns
-    plan, step_ns = setting.plan, capabilities.resolution_ns
+    plan, step_ns = inputs.plan, capabilities.resolution_ns
     if not step_ns:
         return ARITHMETIC_NS
     is_even = isinstance(plan.pacing, Constant) and plan.streams == 1 and not plan.stream and not plan.mix

@@ -22,8 +22,8 @@ from keisoku.language import join_texts, phrase, plural, sentence_case
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.analysis.port_groups import PORTS_MIN, port_groups
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.own.latency_line import NOT_CALIBRATED, Fitted, latency_line, samples
 from keisoku.subjects.device.procedure.own.port_map_plot import port_map_plot
@@ -51,23 +51,23 @@ _ATTEMPTS = 10
 Steps = Generator[Trial, TrialRecord, TrialRecord]
 
 
-def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def port_map(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """Rows: a class of ways each ('{1–4} to {5–8}': 'offset', 'limit', 'drop'), then one each way ('1 to 5').
 
     A way has 'latency' (mean at the smallest size), 'slope', 'constant', 'offset' (how much longer it takes than
     ways inside a group), 'limit' (bytes of the largest frame without loss) and 'drop' (% lost one byte above it).
     """
-    names = [text for _, text in setting.plan.port_fields()]
+    names = [text for _, text in inputs.plan.port_fields()]
     ways = [_PortPair(one, other) for one in range(len(names)) for other in range(len(names)) if one != other]
-    tester = _Tester(setting, names)
-    sizes = sorted(setting.plan.frame_bytes)
+    tester = _Tester(inputs, names)
+    sizes = sorted(inputs.plan.frame_bytes)
     for size in sizes:
         for way in ways:
-            way.records[size] = yield from tester.measure(way, size, setting.plan.settings_of(PortMapSettings).trial_s)
-    compared = _Compared(setting, ways, sizes)
+            way.records[size] = yield from tester.measure(way, size, inputs.plan.settings_of(PortMapSettings).trial_s)
+    compared = _Compared(inputs, ways, sizes)
     groups = compared.groups(len(names))
     of_port = {port: number for number, group in enumerate(groups) for port in group}
-    if setting.plan.settings_of(PortMapSettings).limits:
+    if inputs.plan.settings_of(PortMapSettings).limits:
         guesses: dict[tuple[int, int], int] = {}
         for way in ways:
             kind = of_port[way.transmit], of_port[way.receive]
@@ -76,14 +76,14 @@ def port_map(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 guesses.setdefault(kind, way.limit)
     compared.subtract_inside(of_port)
     rows = _chip_rows(compared, groups, names) + (_class_rows(compared, groups, names) if len(groups) > 1 else [])
-    rows += [_way_row(setting, compared, way, names) for way in ways]
+    rows += [_way_row(inputs, compared, way, names) for way in ways]
     return Result(
         measurement="port_map",
         rows=rows,
         deviations=[phrase("the DUT is simulated: results describe the model")]
-        if setting.capabilities.simulated
+        if inputs.capabilities.simulated
         else [],
-        remarks=_remarks(compared, groups, names, ways) + ([] if setting.bias.is_known else [NOT_CALIBRATED]),
+        remarks=_remarks(compared, groups, names, ways) + ([] if inputs.bias.is_known else [NOT_CALIBRATED]),
     )
 
 
@@ -108,15 +108,15 @@ class _PortPair:
 class _Tester:
     """Proposes trials of one way; remembers the highest rate of the tester where it cannot send the smallest gap."""
 
-    def __init__(self, setting: Setting, names: Sequence[str]) -> None:
-        self.setting, self.names = setting, names
+    def __init__(self, inputs: MethodInput, names: Sequence[str]) -> None:
+        self.inputs, self.names = inputs, names
         self.reachable_fps: dict[int, float] = {}
 
     def measure(self, way: _PortPair, size: int, seconds: float) -> Steps:
         """A trial at the smallest gap, or the smallest one that the tester can send; repeated if the tester disturbed
         it."""
-        setting = self.setting
-        line, asked = setting.line_fps(size), setting.fps(setting.plan.settings_of(PortMapSettings).rate_fps, size)
+        inputs = self.inputs
+        line, asked = inputs.line_fps(size), inputs.fps(inputs.plan.settings_of(PortMapSettings).rate_fps, size)
         wanted = min(asked or math.inf, line or math.inf)
         if wanted == math.inf:
             wanted = CEILING_WITHOUT_LINK_FPS
@@ -130,7 +130,7 @@ class _Tester:
         spoiled = 0
         for _ in range(_ATTEMPTS):
             rate = min(wanted, self.reachable_fps.get(size, wanted))
-            trial = setting.latency_trial(purpose, size, rate, seconds).model_copy(update={"flows": (flow,)})
+            trial = inputs.latency_trial(purpose, size, rate, seconds).model_copy(update={"flows": (flow,)})
             record = yield trial
             # A given rate is kept, so that all ways are measured at one load.
             if asked is None and beyond_tester(record):
@@ -150,10 +150,10 @@ def _find_limit(
     tester: _Tester, way: _PortPair, sizes: Sequence[int], guess: int | None
 ) -> Generator[Trial, TrialRecord, None]:
     """By bisection, unless two trials confirm `guess`, the limit of another way of its class."""
-    seconds = tester.setting.plan.settings_of(PortMapSettings).limit_trial_s
+    seconds = tester.inputs.plan.settings_of(PortMapSettings).limit_trial_s
     passed = max((size for size in sizes if _passes(way.records[size])), default=0)
     failed = min((size for size in sizes if size > passed), default=None)
-    largest = tester.setting.capabilities.max_frame_bytes or max(sizes)
+    largest = tester.inputs.capabilities.max_frame_bytes or max(sizes)
     if not passed:
         return
     if failed is None and largest > passed:
@@ -179,10 +179,10 @@ def _find_limit(
 class _Compared:
     """The latencies of all ways at the same sizes, so that they can be compared."""
 
-    def __init__(self, setting: Setting, ways: Sequence[_PortPair], sizes: Sequence[int]) -> None:
+    def __init__(self, inputs: MethodInput, ways: Sequence[_PortPair], sizes: Sequence[int]) -> None:
         self.ways = ways
         self.sizes = [size for size in sizes if all(_passes(way.records[size]) for way in ways)]
-        by_size = {way: self._means(setting, way) for way in ways} if self.sizes else {}
+        by_size = {way: self._means(inputs, way) for way in ways} if self.sizes else {}
         self.latency_ns = {way: statistics.fmean(means) for way, means in by_size.items()}
         self.typical_ns = _typical(by_size)
         self.scatter = {way: self._scatter(way) for way in self.latency_ns}
@@ -205,11 +205,11 @@ class _Compared:
         """Ways from one group to another, or inside one."""
         return [way for way in self.ways if way.transmit in one and way.receive in other]
 
-    def _means(self, setting: Setting, way: _PortPair) -> list[float]:
+    def _means(self, inputs: MethodInput, way: _PortPair) -> list[float]:
         found = []
         for size in self.sizes:
             record = way.records[size]
-            correction = setting.bias.correction(size, record.offered_fps)
+            correction = inputs.bias.correction(size, record.offered_fps)
             found.append(statistics.fmean(samples(record)) - (correction.bias_ns if correction else 0.0))
         return found
 
@@ -297,27 +297,27 @@ def _limit_figures(ways: Sequence[_PortPair]) -> dict[str, Quantity]:
     }
 
 
-def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Sequence[str]) -> Row:
+def _way_row(inputs: MethodInput, compared: _Compared, way: _PortPair, names: Sequence[str]) -> Row:
     size = compared.sizes[0] if compared.sizes else min(way.records)
     record = way.records[size]
     figures: dict[str, Quantity] = {}
     tracked = record.facts.tracked
     if tracked.latency is not None and record.valid:
-        figures["latency"] = setting.bias.corrected(
+        figures["latency"] = inputs.bias.corrected(
             tracked.latency.mean_ns,
             size,
             record.offered_fps,
             single_frame=False,
             own=budget.repeatability(phrase("repeatability of the samples"), samples(record)),
         )
-    fitted = _line(setting, way)
+    fitted = _line(inputs, way)
     if fitted.line is not None:
         figures |= {"slope": fitted.line.slope, "constant": fitted.line.constant}
     if way in compared.latency_ns:
         offset_ns = compared.latency_ns[way] - compared.inside_ns
         # The bias is the same on all ways and cancels; in simulated time only the timestamps' rounding is left.
-        correction = setting.bias.correction(size, record.offered_fps)
-        stamps = correction.of_mean if correction is not None and setting.bias.exact else ()
+        correction = inputs.bias.correction(size, record.offered_fps)
+        stamps = correction.of_mean if correction is not None and inputs.bias.exact else ()
         figures["offset"] = budget.figure(offset_ns, "ns", [compared.scatter[way], *stamps])
     figures |= _limit_figures([way])
     return Row(
@@ -329,10 +329,10 @@ def _way_row(setting: Setting, compared: _Compared, way: _PortPair, names: Seque
     )
 
 
-def _line(setting: Setting, way: _PortPair) -> Fitted:
+def _line(inputs: MethodInput, way: _PortPair) -> Fitted:
     """The line through the plan's sizes that pass; the shorter trials that search for the limit are left out."""
-    records = [way.records[size] for size in sorted(set(setting.plan.frame_bytes))]
-    return latency_line(setting, [record for record in records if _passes(record)], sizes_min=2)
+    records = [way.records[size] for size in sorted(set(inputs.plan.frame_bytes))]
+    return latency_line(inputs, [record for record in records if _passes(record)], sizes_min=2)
 
 
 def _remarks(

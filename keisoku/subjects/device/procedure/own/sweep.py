@@ -24,12 +24,12 @@ from keisoku.subjects.device.analysis.drift import MARGIN_PPM, TOLERANCE_PPM
 from keisoku.subjects.device.analysis.loss_ratio import loss_of
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, beyond_tester, reached_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plot.histogram_plot import histogram_plot
 from keisoku.subjects.device.plot.size_plots import latency_plot, line_text
-from keisoku.subjects.device.procedure.own.latency_line import NOT_CALIBRATED, changes, latency_line, samples
+from keisoku.subjects.device.procedure.own.latency_line import NOT_CALIBRATED, latency_change, latency_line, samples
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
@@ -66,17 +66,17 @@ class _Measured:
         return self.record is not self.first
 
 
-def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def sweep(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'latency' (mean, ns) and 'drop' (% of the theoretical maximum); `line` over all samples."""
     found: dict[int, _Measured] = {}
     remarks: list[str] = []
-    for size in setting.plan.frame_bytes:
-        found[size] = yield from _measure(setting, size)
+    for size in inputs.plan.frame_bytes:
+        found[size] = yield from _measure(inputs, size)
     records = {size: one.record for size, one in found.items()}
     passing = [size for size, record in records.items() if _passes(record)]
     failing = [size for size, record in records.items() if not _passes(record) and size > max(passing, default=0)]
     if passing and failing:
-        largest = yield from _bisect(setting, max(passing), min(failing), found, _passes)
+        largest = yield from _bisect(inputs, max(passing), min(failing), found, _passes)
         remarks.append(
             phrase(
                 "largest frame forwarded without loss: {largest} byte; frames of {larger} byte are dropped",
@@ -87,7 +87,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         records = {size: one.record for size, one in found.items()}
         some, none = _parted(records, _arrives)
         if some > largest and none is not None:
-            some = yield from _bisect(setting, some, none, found, _arrives)
+            some = yield from _bisect(inputs, some, none, found, _arrives)
             remarks.append(phrase("largest frame size of which a part was forwarded: {some} byte", some=some))
     elif passing:
         remarks.append(
@@ -101,7 +101,7 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     limited = [str(one.record.trial.frame_bytes) for one in measured if not one.record.valid]
     if limited:
         remarks.append(phrase("the tester could not offer the smallest gap at {sizes} byte", sizes=", ".join(limited)))
-    fitted = latency_line(setting, [one.record for one in measured if _passes(one.record)], sizes_min=3)
+    fitted = latency_line(inputs, [one.record for one in measured if _passes(one.record)], sizes_min=3)
     remarks += fitted.remarks
     waits_ns = {one.record.trial.frame_bytes: _wait_ns(one.record) for one in measured}
     crowded = [str(size) for size, wait_ns in waits_ns.items() if wait_ns]
@@ -114,19 +114,19 @@ def sweep(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 sizes=", ".join(crowded),
             )
         )
-    if not setting.bias.is_known:
+    if not inputs.bias.is_known:
         remarks.append(NOT_CALIBRATED)
     return Result(
         measurement="sweep",
-        rows=[_row(setting, one) for one in measured],
+        rows=[_row(inputs, one) for one in measured],
         line=fitted.line,
-        deviations=_deviations(setting, measured),
+        deviations=_deviations(inputs, measured),
         remarks=remarks,
     )
 
 
-def _deviations(setting: Setting, measured: Iterable[_Measured]) -> list[str]:
-    given = setting.plan.settings_of(SweepSettings).rate_fps is not None
+def _deviations(inputs: MethodInput, measured: Iterable[_Measured]) -> list[str]:
+    given = inputs.plan.settings_of(SweepSettings).rate_fps is not None
     found = [phrase("published procedure: frames were sent at a given rate, not at the smallest gap")] if given else []
     lowered = [str(one.record.trial.frame_bytes) for one in measured if one.is_lowered]
     if lowered:
@@ -137,19 +137,15 @@ def _deviations(setting: Setting, measured: Iterable[_Measured]) -> list[str]:
                 sizes=", ".join(lowered),
             )
         )
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 
 
-def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, _Measured]:
+def _measure(inputs: MethodInput, size: int) -> Generator[Trial, TrialRecord, _Measured]:
     """At the smallest gap; again at a lower load if frames queue up there because two clocks differ."""
-    first = record = yield from _trial(setting, size, phrase("sweep {size} byte", size=size), _rate(setting, size))
-    if (
-        setting.plan.settings_of(SweepSettings).rate_fps is not None
-        or setting.line_fps(size) is None
-        or not first.valid
-    ):
+    first = record = yield from _trial(inputs, size, phrase("sweep {size} byte", size=size), _rate(inputs, size))
+    if inputs.plan.settings_of(SweepSettings).rate_fps is not None or inputs.line_fps(size) is None or not first.valid:
         return _Measured(first, first)
     for _ in range(LOWERED):
         excess_ppm = _excess_ppm(record)
@@ -157,7 +153,7 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, _Meas
             break
         rate = record.offered_fps * (1 - excess_ppm * 1e-6)
         record = yield from _trial(
-            setting,
+            inputs,
             size,
             phrase("sweep {size} byte, {rate:.6g} %", size=size, rate=100 * rate / first.offered_fps),
             rate,
@@ -165,14 +161,14 @@ def _measure(setting: Setting, size: int) -> Generator[Trial, TrialRecord, _Meas
         if not record.valid:
             break
     # Losses and changes that remain are no clock's: then the smallest gap is as good a load as any.
-    settled = record.valid and _passes(record) and changes(record) is None
+    settled = record.valid and _passes(record) and latency_change(record) is None
     return _Measured(first, record if settled else first)
 
 
 def _excess_ppm(record: TrialRecord) -> float:
     """By how much the load must be lowered for frames not to queue up, with a margin; 0 if they do not."""
     lost_ppm = 1e6 * record.loss_ratio
-    drift = changes(record)
+    drift = latency_change(record)
     if drift is not None and (drift.slope < 0 or not _passes(record)):
         drift = None
     grows_ppm = drift.ppm + 2 * drift.ppm_error if drift is not None else 0.0
@@ -182,16 +178,16 @@ def _excess_ppm(record: TrialRecord) -> float:
     return grows_ppm + MARGIN_PPM if grows_ppm else 0.0
 
 
-def _rate(setting: Setting, size: int) -> float:
-    given = setting.fps(setting.plan.settings_of(SweepSettings).rate_fps, size)
-    return given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+def _rate(inputs: MethodInput, size: int) -> float:
+    given = inputs.fps(inputs.plan.settings_of(SweepSettings).rate_fps, size)
+    return given or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
 
 
-def _trial(setting: Setting, size: int, purpose: str, rate: float) -> Generator[Trial, TrialRecord, TrialRecord]:
+def _trial(inputs: MethodInput, size: int, purpose: str, rate: float) -> Generator[Trial, TrialRecord, TrialRecord]:
     """A trial at this rate, or at the highest one that the tester can send."""
-    settings = setting.plan.settings_of(SweepSettings)
+    settings = inputs.plan.settings_of(SweepSettings)
     while True:
-        record = yield setting.latency_trial(
+        record = yield inputs.latency_trial(
             purpose,
             size,
             rate,
@@ -204,7 +200,7 @@ def _trial(setting: Setting, size: int, purpose: str, rate: float) -> Generator[
 
 
 def _bisect(
-    setting: Setting,
+    inputs: MethodInput,
     passing: int,
     failing: int,
     found: dict[int, _Measured],
@@ -212,7 +208,7 @@ def _bisect(
 ) -> Generator[Trial, TrialRecord, int]:
     while failing - passing > 1:
         middle = (passing + failing) // 2
-        found[middle] = yield from _measure(setting, middle)
+        found[middle] = yield from _measure(inputs, middle)
         if passes(found[middle].record):
             passing = middle
         else:
@@ -259,10 +255,10 @@ def _drop(record: TrialRecord, expected: int) -> Quantity:
     return lost.model_copy(update={"value": value, "interval": interval})
 
 
-def _row(setting: Setting, measured: _Measured) -> Row:
+def _row(inputs: MethodInput, measured: _Measured) -> Row:
     first, record = measured.first, measured.record
     trial, tracked = first.trial, record.facts.tracked
-    line = setting.line_fps(trial.frame_bytes)
+    line = inputs.line_fps(trial.frame_bytes)
     # Shortfall of received frames against the theoretical maximum; below that load, against the offered frames.
     at_line = line is not None and trial.frames_per_second >= line
     expected = first.intended_frames if at_line else first.facts.sent.offered_frames
@@ -271,7 +267,7 @@ def _row(setting: Setting, measured: _Measured) -> Row:
         figures["drop"] = _drop(first, expected)
     figures["offered"] = Quantity(value=record.offered_fps, unit="frames/s")
     if tracked.latency is not None:
-        figures["latency"] = setting.bias.corrected(
+        figures["latency"] = inputs.bias.corrected(
             tracked.latency.mean_ns,
             trial.frame_bytes,
             record.offered_fps,
@@ -284,7 +280,7 @@ def _row(setting: Setting, measured: _Measured) -> Row:
         remarks.append(
             phrase("latency is that at {share:.6g} % of the load, as frames queue up at the smallest gap", share=share)
         )
-    elif (drift := changes(record)) is not None:
+    elif (drift := latency_change(record)) is not None:
         remarks.append(
             phrase(
                 "latency changes during the trial, by {slope:.3g} ns/s: its mean depends on the time", slope=drift.slope

@@ -17,7 +17,7 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.late_load import late_load
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import LATENCIES, Procedure
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.stream_figures import stream_figures
 from keisoku.subjects.device.plan.rate import NO_RATE, Load
 from keisoku.subjects.device.plot.histogram_plot import histogram_plot
@@ -38,7 +38,7 @@ _CEILING = 0.9998
 """Share of the link's maximum: clocks differ by up to ±100 ppm (RFC 8239 §2)."""
 
 
-def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def trial(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, and where several streams were sent one more for each of them.
 
     'offered' (frames/s), counts of frames 'forwarded', 'lost', 'reordered', 'duplicated' and 'corrupt', 'loss' (%),
@@ -46,25 +46,25 @@ def trial(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     tester disturbed has no figures, but a remark with the reason. Raises PlanError for a link without a rate if no load
     is given.
     """
-    settings = setting.plan.settings_of(TrialSettings)
+    settings = inputs.plan.settings_of(TrialSettings)
     rows = []
-    for size in setting.plan.frame_bytes:
-        line_fps = setting.line_fps(size)
-        usual = setting.plan.paced_fps or (line_fps and line_fps * _CEILING)
-        rate = setting.fps(settings.rate_fps, size) or usual
+    for size in inputs.plan.frame_bytes:
+        line_fps = inputs.line_fps(size)
+        usual = inputs.plan.paced_fps or (line_fps and line_fps * _CEILING)
+        rate = inputs.fps(settings.rate_fps, size) or usual
         if not rate:
             raise PlanError("trial.rate_fps", NO_RATE, "give one, such as --rate 50kpps")
-        record = yield setting.latency_trial(f"{size} byte", size, rate, settings.trial_s)
-        rows += _rows(setting, record)
+        record = yield inputs.latency_trial(f"{size} byte", size, rate, settings.trial_s)
+        rows += _rows(inputs, record)
     return Result(measurement="trial", rows=rows)
 
 
-def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
+def _rows(inputs: MethodInput, record: TrialRecord) -> list[Row]:
     size, remark = record.trial.frame_bytes, join_texts("; ", why_invalid(record))
     if remark:
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=remark)]
-    speed = None if setting.plan.mix else setting.capabilities.link_bits_per_second
-    bias, facts, fps = setting.bias, record.facts, record.trial.frames_per_second
+    speed = None if inputs.plan.mix else inputs.capabilities.link_bits_per_second
+    bias, facts, fps = inputs.bias, record.facts, record.trial.frames_per_second
     offered = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
     figures = stream_figures(
         bias,
@@ -84,7 +84,7 @@ def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
     )
     if len(facts.streams) == 1:
         return [whole]
-    ports = [name for _, name in setting.plan.port_fields()]
+    ports = [name for _, name in inputs.plan.port_fields()]
     return [whole] + [
         Row(
             frame_bytes=size,

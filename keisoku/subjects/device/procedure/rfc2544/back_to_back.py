@@ -24,6 +24,7 @@ from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.deviations import searched
 from keisoku.subjects.device.method.latency_figures import LINK_TOLERANCE, observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import (
     NO_LOAD_PASSES,
     RETRIES,
@@ -32,7 +33,6 @@ from keisoku.subjects.device.method.search import (
     maximum_rate,
     search,
 )
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.settings import PhaseSettings, SearchingSettings, ThroughputSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
@@ -76,29 +76,29 @@ class _Longest:
     record: TrialRecord | None
 
 
-def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def back_to_back(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'burst' (average, RFC 9004's benchmark), 'burst_min', 'burst_max', 'burst_deviation' (frames),
     'implied_buffer' and 'corrected_buffer' (ns), 'tests' (N).
 
     A size whose throughput is the maximum rate has no figures: no burst fills a buffer then (RFC 9004 §6.1).
     """
-    settings = setting.plan.settings_of(BackToBackSettings)
+    settings = inputs.plan.settings_of(BackToBackSettings)
     rows, bounded = [], {}
-    for size in setting.plan.frame_bytes:
-        throughput, above = yield from _throughput(setting, size)
-        maximum, by_tester = yield from maximum_rate(setting, size, min(FIRST_S, settings.limit_s))
+    for size in inputs.plan.frame_bytes:
+        throughput, above = yield from _throughput(inputs, size)
+        maximum, by_tester = yield from maximum_rate(inputs, size, min(FIRST_S, settings.limit_s))
         rates = _Rates(maximum, throughput, min(above, maximum), by_tester)
         if by_tester:
             bounded[size] = maximum
-        if _reason(setting, rates):
-            rows.append(Row(frame_bytes=size, figures={}, remark=_reason(setting, rates)))
+        if _reason(inputs, rates):
+            rows.append(Row(frame_bytes=size, figures={}, remark=_reason(inputs, rates)))
             continue
         found = []
         for test in range(1, settings.repetitions + 1):
-            longest = yield from _search(setting, size, rates, test)
+            longest = yield from _search(inputs, size, rates, test)
             if longest is not None:
                 found.append(longest)
-        rows.append(_row(setting, size, rates, found))
+        rows.append(_row(inputs, size, rates, found))
     step = f"{settings.step_frames} frame{'s' if settings.step_frames > 1 else ''}"
     remarks = [
         plural(
@@ -124,40 +124,40 @@ def back_to_back(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(
         measurement="back_to_back",
         rows=rows,
-        deviations=deviations_of(setting.plan) + deviations.rfc2544(setting.plan, setting.capabilities.simulated),
+        deviations=deviations_of(inputs.plan) + deviations.rfc2544(inputs.plan, inputs.capabilities.simulated),
         remarks=remarks,
     )
 
 
-def _throughput(setting: Setting, size: int) -> Generator[Trial, TrialRecord, tuple[float, float]]:
+def _throughput(inputs: MethodInput, size: int) -> Generator[Trial, TrialRecord, tuple[float, float]]:
     """The throughput of a size, of an earlier method or of a search now, and the upper end of its interval."""
-    known = known_figure(setting, size)
+    known = known_figure(inputs, size)
     if known is None:
-        found = yield from search(setting, size)
+        found = yield from search(inputs, size)
         return found.fps, found.above_fps if found.above_by == "loss" else found.fps
     return known.value, known.value if known.interval is None else known.interval.upper
 
 
-def _reason(setting: Setting, rates: _Rates) -> str:
+def _reason(inputs: MethodInput, rates: _Rates) -> str:
     """Why no burst can exercise a buffer; empty if one can."""
     if rates.throughput == 0:
         return NO_LOAD_PASSES
     # RFC 9004 §6.1: only sizes "whose Measured Throughput [...] was less than the Max Theoretical Frame Rate".
-    resolution = setting.plan.settings_of(ThroughputSettings).resolution_percent / 100
+    resolution = inputs.plan.settings_of(ThroughputSettings).resolution_percent / 100
     if rates.throughput >= rates.maximum * (TESTER_MARGIN if rates.by_tester else 1 - resolution):
         return phrase("buffer not exercised: the throughput is the maximum rate")
     return ""
 
 
-def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[Trial, TrialRecord, _Longest | None]:
+def _search(inputs: MethodInput, size: int, rates: _Rates, test: int) -> Generator[Trial, TrialRecord, _Longest | None]:
     """The longest clean burst; None if the tester disturbed every repetition of a trial."""
-    settings = setting.plan.settings_of(BackToBackSettings)
+    settings = inputs.plan.settings_of(BackToBackSettings)
     limit = max(1, int(settings.limit_s * rates.maximum))
     passed, failed = 0, limit + settings.step_frames + 1  # nothing has failed yet
     frames = min(limit, ceil(FIRST_S * rates.maximum))
     best: TrialRecord | None = None
     while failed - passed > settings.step_frames:
-        record = yield from _burst(setting, size, frames, rates, test)
+        record = yield from _burst(inputs, size, frames, rates, test)
         if record is None:
             return None
         first = _first_lost(record)
@@ -176,11 +176,11 @@ def _search(setting: Setting, size: int, rates: _Rates, test: int) -> Generator[
 
 
 def _burst(
-    setting: Setting, size: int, frames: int, rates: _Rates, test: int
+    inputs: MethodInput, size: int, frames: int, rates: _Rates, test: int
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    settings = setting.plan.settings_of(BackToBackSettings)
+    settings = inputs.plan.settings_of(BackToBackSettings)
     seconds = frames / rates.maximum
-    trial = setting.trial(
+    trial = inputs.trial(
         phrase(
             "burst {frames}, test {test} of {repetitions}, {size} byte",
             frames=frames,
@@ -212,7 +212,7 @@ def _first_lost(record: TrialRecord) -> int | None:
     return min(missing, default=None)
 
 
-def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> Row:
+def _row(inputs: MethodInput, size: int, rates: _Rates, found: list[_Longest]) -> Row:
     if not found:
         return Row(
             frame_bytes=size,
@@ -220,7 +220,7 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
             remark=phrase("the tester could not send a burst at the maximum rate reliably"),
         )
     lengths = [longest.frames for longest in found]
-    settings = setting.plan.settings_of(BackToBackSettings)
+    settings = inputs.plan.settings_of(BackToBackSettings)
     average = sum(lengths) / len(lengths)
     scattered = len(lengths) > 1
     scatter = expanded(budget.standard_uncertainty(budget.repeatability("repeatability", lengths)))
@@ -229,9 +229,9 @@ def _row(setting: Setting, size: int, rates: _Rates, found: list[_Longest]) -> R
         "burst": Quantity(value=average, unit="frames", uncertainty=uncertainty),
         "burst_min": observed(Quantity(value=min(lengths), unit="frames", uncertainty=settings.step_frames - 1)),
         "burst_max": observed(Quantity(value=max(lengths), unit="frames", uncertainty=settings.step_frames - 1)),
-        "implied_buffer": _implied(average, uncertainty, rates, setting.bias.exact),
+        "implied_buffer": _implied(average, uncertainty, rates, inputs.bias.exact),
         "corrected_buffer": _corrected(
-            average, uncertainty, rates, setting.bias.exact, setting.plan.settings_of(ThroughputSettings).trial_s
+            average, uncertainty, rates, inputs.bias.exact, inputs.plan.settings_of(ThroughputSettings).trial_s
         ),
         "tests": Quantity(value=len(found), unit="", uncertainty=0.0),
     }

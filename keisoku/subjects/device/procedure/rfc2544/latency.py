@@ -24,10 +24,10 @@ from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.deviations import FIFO, searched, short
 from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import at_full_speed, device_slowdown, out_of_reach, repetition, slowed
 from keisoku.subjects.device.method.rows import rows_by_size
 from keisoku.subjects.device.method.search import EVENLY
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plot.histogram_plot import histogram_plot
@@ -79,7 +79,7 @@ CALMED, CALMER = 3, 4
 CALM = phrase("below the throughput, at a load that this host carries calmly")
 
 
-def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def latency(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'offered' (frames/s), and 'min', 'mean', 'max', 'p50', 'p99', 'p99.9', 'pdv' and 'tagged', in ns.
 
     These are FIFO: from transmit timestamp to receive timestamp. Where the link has a rate, the mean is given by all
@@ -90,28 +90,26 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     remarks = []
     below: list[int] = []
     calmed: list[int] = []
-    given = setting.plan.settings_of(LatencySettings).rate_fps
-    calms = (
-        given is None and setting.plan.settings_of(LatencySettings).calms and "cost" in setting.capabilities.abilities
-    )
+    given = inputs.plan.settings_of(LatencySettings).rate_fps
+    calms = given is None and inputs.plan.settings_of(LatencySettings).calms and "cost" in inputs.capabilities.abilities
 
     def row(size: int, first: float) -> Generator[Trial, TrialRecord, Row]:
-        calm = calms and _is_bound(setting, size)
+        calm = calms and _is_bound(inputs, size)
         start = rate = first / CALMER if calm else first
-        records = yield from _trials(setting, size, rate)
+        records = yield from _trials(inputs, size, rate)
         for _ in range(0 if given else LOWERED):
             if any(record.valid for record in records) or not _fellshort(records[-1]):
                 break
             rate = EVENLY * min(rate, records[-1].offered_fps)
-            records = yield from _trials(setting, size, rate)
+            records = yield from _trials(inputs, size, rate)
         if rate != start:
             below.append(size)
-        found = _row(setting, records)
+        found = _row(inputs, records)
         for _ in range(CALMED if calms else 0):
-            if _width(found) <= 1 or _out_of_time(setting):
+            if _width(found) <= 1 or _out_of_time(inputs):
                 break
             rate /= CALMER
-            lower = _row(setting, (yield from _trials(setting, size, rate)))
+            lower = _row(inputs, (yield from _trials(inputs, size, rate)))
             if _width(lower) < _width(found):
                 found, calm = lower, True
         if not calm:
@@ -119,7 +117,7 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         calmed.append(size)
         return found.model_copy(update={"remark": join_texts("; ", filter(None, [CALM, found.remark]))})
 
-    rows = yield from rows_by_size(setting, given, row)
+    rows = yield from rows_by_size(inputs, given, row)
     if below:
         remarks.append(
             phrase(
@@ -127,28 +125,28 @@ def latency(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 size=", ".join(map(str, below)),
             )
         )
-    plan = setting.plan
-    if setting.capabilities.link_bits_per_second is None:
+    plan = inputs.plan
+    if inputs.capabilities.link_bits_per_second is None:
         remarks.append(
             phrase("The link has no rate, so a frame has no duration: FIFO, LIFO, FILO and LILO latency are equal.")
         )
     return Result(
         measurement="latency",
         rows=rows,
-        deviations=deviations_of(plan) + _below(calmed) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        deviations=deviations_of(plan) + _below(calmed) + deviations.rfc2544(plan, inputs.capabilities.simulated),
         remarks=remarks,
     )
 
 
-def _trials(setting: Setting, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
-    settings = setting.plan.settings_of(LatencySettings)
+def _trials(inputs: MethodInput, size: int, rate: float) -> Generator[Trial, TrialRecord, list[TrialRecord]]:
+    settings = inputs.plan.settings_of(LatencySettings)
     tag = round(rate * settings.tag_after_s)
     records = []
     for number in range(1, settings.repetitions + 1):
         purpose = phrase(
             "latency {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
         )
-        record = yield from repetition(setting.latency_trial(purpose, size, rate, settings.trial_s, tag=tag))
+        record = yield from repetition(inputs.latency_trial(purpose, size, rate, settings.trial_s, tag=tag))
         records.append(record)
         if out_of_reach(record) or (settings.rate_fps is None and _fellshort(record)):
             break
@@ -164,17 +162,17 @@ def _width(row: Row) -> float:
     return 0.0 if mean.bounds is None else (mean.bounds[1] - mean.bounds[0]) / mean.value
 
 
-def _is_bound(setting: Setting, size: int) -> bool:
+def _is_bound(inputs: MethodInput, size: int) -> bool:
     """Whether the throughput that was found is only what the tester could send, and so no load of the device's own."""
-    result = setting.earlier.get("throughput")
+    result = inputs.earlier.get("throughput")
     known = [row.figures.get("throughput") for row in result.rows if row.frame_bytes == size] if result else []
     return any(figure is not None and figure.bound for figure in known)
 
 
-def _out_of_time(setting: Setting) -> bool:
+def _out_of_time(inputs: MethodInput) -> bool:
     """Whether the trials of another load do not fit the plan's time."""
-    settings, within_s = setting.plan.settings_of(LatencySettings), setting.plan.within_s
-    return within_s is not None and within_s - setting.spent.seconds < 2 * settings.trial_s * settings.repetitions
+    settings, within_s = inputs.plan.settings_of(LatencySettings), inputs.plan.within_s
+    return within_s is not None and within_s - inputs.spent.seconds < 2 * settings.trial_s * settings.repetitions
 
 
 def _below(sizes: Sequence[int]) -> list[str]:
@@ -194,7 +192,7 @@ def _fellshort(record: TrialRecord) -> bool:
     return bool(shortfalls(record.trial, record.facts))
 
 
-def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+def _row(inputs: MethodInput, records: list[TrialRecord]) -> Row:
     trial = records[0].trial
     size, rate = trial.frame_bytes, trial.frames_per_second
     usable = at_full_speed([record for record in records if record.valid])
@@ -208,16 +206,16 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
             remark=join_texts("; ", why_invalid(records[0])) or phrase("nothing was forwarded"),
         )
 
-    speed = setting.capabilities.link_bits_per_second
+    speed = inputs.capabilities.link_bits_per_second
     figures = {
         # "columns for the frame size, the rate at which the latency test was run for that frame size, […]"
         "offered": Quantity(value=sum(record.offered_fps for record in usable) / len(usable), unit="frames/s"),
         **latency_figures(
-            setting.bias,
+            inputs.bias,
             latencies,
             size,
             rate,
-            None if setting.plan.mix else speed,
+            None if inputs.plan.mix else speed,
             samples=samples,
             slowdown=device_slowdown(usable),
         ),
@@ -226,7 +224,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
     if arrived:
         value_ns = sum(arrived) / len(arrived)
         scatter = budget.normal(phrase("scatter of single frames"), repeatability.of_single(latencies, len(arrived)))
-        figures["tagged"] = setting.bias.corrected(value_ns, size, rate, single_frame=True, own=(scatter,))
+        figures["tagged"] = inputs.bias.corrected(value_ns, size, rate, single_frame=True, own=(scatter,))
     unused = (
         ""
         if len(arrived) == len(records)

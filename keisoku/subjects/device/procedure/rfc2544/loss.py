@@ -16,6 +16,7 @@ from keisoku.subjects.device.analysis.loss_ratio import loss_and_lateness
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.deviations import short
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import (
     CEILING_WITHOUT_LINK_FPS,
     RETRIES,
@@ -23,7 +24,6 @@ from keisoku.subjects.device.method.search import (
     maximum_rate,
     reached_fps,
 )
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import BitRate, LinePercent, Load
 from keisoku.subjects.device.procedure.rfc2544.loss_plot import loss_plot
@@ -50,20 +50,20 @@ STOPPED_WITHOUT_LOSS = phrase(
 """The same where nothing was lost."""
 
 
-def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def loss(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and load: 'offered' (frames/s), 'load' (% of the maximum), 'loss' (%)."""
     rows: list[Row] = []
     lowered: dict[int, float] = {}
-    plan = setting.plan
+    plan = inputs.plan
     with suppress(NoMoreTrials):
         for size in plan.frame_bytes:
-            given = setting.fps(plan.settings_of(LossSettings).maximum_fps, size)
-            maximum = given or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-            reached, first = yield from _reachable(setting, size, maximum)
+            given = inputs.fps(plan.settings_of(LossSettings).maximum_fps, size)
+            maximum = given or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+            reached, first = yield from _reachable(inputs, size, maximum)
             if reached < maximum:
                 lowered[size] = reached
-            yield from _steps(setting, size, reached, first, rows)
-    found = deviations_of(plan) + deviations.rfc2544(plan, setting.capabilities.simulated)
+            yield from _steps(inputs, size, reached, first, rows)
+    found = deviations_of(plan) + deviations.rfc2544(plan, inputs.capabilities.simulated)
     if lowered:
         most = join_texts(
             ", ",
@@ -79,47 +79,47 @@ def loss(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _reachable(
-    setting: Setting, size: int, maximum: float
+    inputs: MethodInput, size: int, maximum: float
 ) -> Generator[Trial, TrialRecord, tuple[float, TrialRecord | None]]:
     """The most the tester can offer up to `maximum`, and the trial at 100 % if that is `maximum` itself."""
     if maximum >= CEILING_WITHOUT_LINK_FPS:
-        return (yield from maximum_rate(setting, size, setting.plan.settings_of(LossSettings).trial_s))[0], None
-    record = yield _step(setting, size, maximum, 100)
+        return (yield from maximum_rate(inputs, size, inputs.plan.settings_of(LossSettings).trial_s))[0], None
+    record = yield _step(inputs, size, maximum, 100)
     if record.valid:
         return maximum, record
     while beyond_tester(record):
         maximum = reached_fps(record)
-        record = yield setting.trial(
-            phrase("maximum {size} byte", size=size), size, maximum, setting.plan.settings_of(LossSettings).trial_s
+        record = yield inputs.trial(
+            phrase("maximum {size} byte", size=size), size, maximum, inputs.plan.settings_of(LossSettings).trial_s
         )
     return maximum, None
 
 
 def _steps(
-    setting: Setting, size: int, maximum: float, first: TrialRecord | None, rows: list[Row]
+    inputs: MethodInput, size: int, maximum: float, first: TrialRecord | None, rows: list[Row]
 ) -> Generator[Trial, TrialRecord, None]:
     """Appends a row for each load to `rows`."""
     clean = 0
     percent = 100.0
     # "until there are two successive trials in which no frames are lost"
     while percent > 0 and clean < 2:
-        record = first or (yield _step(setting, size, maximum, percent))
+        record = first or (yield _step(inputs, size, maximum, percent))
         first = None
         for _ in range(RETRIES):
             if record.valid:
                 break
-            record = yield _step(setting, size, maximum, percent)
+            record = yield _step(inputs, size, maximum, percent)
         rows.append(_row(record, percent))
         clean = clean + 1 if record.valid and record.loss_ratio == 0 else 0
-        percent = round(percent - setting.plan.settings_of(LossSettings).step_percent, 9)
+        percent = round(percent - inputs.plan.settings_of(LossSettings).step_percent, 9)
 
 
-def _step(setting: Setting, size: int, maximum: float, percent: float) -> Trial:
-    return setting.trial(
+def _step(inputs: MethodInput, size: int, maximum: float, percent: float) -> Trial:
+    return inputs.trial(
         phrase("{percent:g} % {size} byte", percent=percent, size=size),
         size,
         maximum * percent / 100,
-        setting.plan.settings_of(LossSettings).trial_s,
+        inputs.plan.settings_of(LossSettings).trial_s,
     )
 
 

@@ -18,10 +18,10 @@ from keisoku.ground.statistics.uncertainty import expanded
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import repetition
 from keisoku.subjects.device.method.rows import row_of_trials, rows_by_size
 from keisoku.subjects.device.method.search import RETRIES, TESTER_MARGIN, maximum_rate
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.settings import SearchingSettings
@@ -59,25 +59,25 @@ class _Recovery:
     record: TrialRecord
 
 
-def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def recovery(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'recovery' (mean, ns), 'throughput' and 'offered' (the overload), frames/s, 'tests'."""
-    settings = setting.plan.settings_of(RecoverySettings)
+    settings = inputs.plan.settings_of(RecoverySettings)
     bounded = {}
 
     def row(size: int, throughput: float) -> Generator[Trial, TrialRecord, Row]:
-        maximum, by_tester = yield from maximum_rate(setting, size, min(PROBE_S, settings.overload_s))
+        maximum, by_tester = yield from maximum_rate(inputs, size, min(PROBE_S, settings.overload_s))
         # "110% of the recorded throughput rate or the maximum rate for the media, whichever is lower"
         overload = min(OVERLOAD * throughput, maximum)
         if by_tester and overload == maximum:
             bounded[size] = maximum
         found = []
         for number in range(1, settings.repetitions + 1):
-            one = yield from _trial(setting, size, overload, number)
+            one = yield from _trial(inputs, size, overload, number)
             if one is not None:
                 found.append(one)
-        return _row(setting, size, throughput, overload, found)
+        return _row(inputs, size, throughput, overload, found)
 
-    rows = yield from rows_by_size(setting, settings.rate_fps, row)
+    rows = yield from rows_by_size(inputs, settings.rate_fps, row)
     remarks = []
     if bounded:
         most = join_texts(
@@ -87,21 +87,21 @@ def recovery(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         remarks.append(
             phrase("The overload is what the tester can offer, less than 110 % of the throughput: {most}.", most=most)
         )
-    plan = setting.plan
+    plan = inputs.plan
     return Result(
         measurement="recovery",
         rows=rows,
-        deviations=deviations_of(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        deviations=deviations_of(plan) + deviations.rfc2544(plan, inputs.capabilities.simulated),
         remarks=remarks,
     )
 
 
 def _trial(
-    setting: Setting, size: int, overload: float, number: int
+    inputs: MethodInput, size: int, overload: float, number: int
 ) -> Generator[Trial, TrialRecord, _Recovery | None]:
-    settings = setting.plan.settings_of(RecoverySettings)
+    settings = inputs.plan.settings_of(RecoverySettings)
     step_ns, watch_ns = (round(seconds * NS_PER_S) for seconds in (settings.overload_s, settings.watch_s))
-    ways = setting.plan.pairs()
+    ways = inputs.plan.pairs()
     of_port = Counter(transmit for transmit, _ in ways)
     flows = [
         Flow(
@@ -117,7 +117,7 @@ def _trial(
     purpose = phrase(
         "recovery {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
     )
-    trial = setting.trial(purpose, size, overload, settings.overload_s + settings.watch_s)
+    trial = inputs.trial(purpose, size, overload, settings.overload_s + settings.watch_s)
     record = yield from repetition(trial.model_copy(update={"flows": tuple(flows)}), 1 + RETRIES)
     return _recovery(record, len(ways), step_ns, watch_ns) if record.valid else None
 
@@ -151,7 +151,7 @@ def _last_lost(gap: Gap, start_ns: int, end_ns: int) -> tuple[float, float]:
     return gap.before_ns - step_ns, step_ns
 
 
-def _row(setting: Setting, size: int, throughput: float, overload: float, found: list[_Recovery]) -> Row:
+def _row(inputs: MethodInput, size: int, throughput: float, overload: float, found: list[_Recovery]) -> Row:
     figures = {
         "throughput": Quantity(value=throughput, unit="frames/s"),
         "offered": Quantity(value=overload, unit="frames/s"),
@@ -177,7 +177,7 @@ def _row(setting: Setting, size: int, throughput: float, overload: float, found:
         uncertainty = expanded(spread) + max(one.uncertainty_ns for one in found)
         figures["recovery"] = Quantity(value=sum(times) / len(times), unit="ns", uncertainty=uncertainty)
         figures["tests"] = Quantity(value=len(times), unit="", uncertainty=0.0)
-    repetitions = setting.plan.settings_of(RecoverySettings).repetitions
+    repetitions = inputs.plan.settings_of(RecoverySettings).repetitions
     return row_of_trials([one.record for one in found], figures, remarks, repetitions)
 
 

@@ -21,10 +21,10 @@ from keisoku.ground.statistics.uncertainty import deviation
 from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import repetition
 from keisoku.subjects.device.method.rows import row_of_trials, rows_by_size
 from keisoku.subjects.device.method.search import RETRIES
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.plan.settings import SearchingSettings
@@ -67,22 +67,22 @@ class _Outage:
     record: TrialRecord
 
 
-def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def reset(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, each figure the mean of the trials: 'reset_by_loss' and 'reset_by_stamps' (ns), 'lost'
     (frames), 'offered' (frames/s), 'tests'."""
-    settings = setting.plan.settings_of(ResetSettings)
-    by_hand = setting.capabilities.resets == "by hand"
+    settings = inputs.plan.settings_of(ResetSettings)
+    by_hand = inputs.capabilities.resets == "by hand"
 
     def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
         found = []
         for number in range(1, settings.repetitions + 1):
-            record = yield from _trial(setting, size, rate, number, by_hand)
+            record = yield from _trial(inputs, size, rate, number, by_hand)
             if record is not None:
-                found.append(_outage(setting, record))
-        return _row(setting, size, found)
+                found.append(_outage(inputs, record))
+        return _row(inputs, size, found)
 
-    rows = yield from rows_by_size(setting, settings.rate_fps, row)
-    plan = setting.plan
+    rows = yield from rows_by_size(inputs, settings.rate_fps, row)
+    plan = inputs.plan
     remarks = [
         phrase(
             "By loss: lost frames / offered rate, and the time in which the host had stopped the sender"
@@ -98,21 +98,21 @@ def reset(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(
         measurement="reset",
         rows=rows,
-        deviations=deviations_of(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        deviations=deviations_of(plan) + deviations.rfc2544(plan, inputs.capabilities.simulated),
         remarks=remarks,
     )
 
 
 def _trial(
-    setting: Setting, size: int, rate: float, number: int, by_hand: bool
+    inputs: MethodInput, size: int, rate: float, number: int, by_hand: bool
 ) -> Generator[Trial, TrialRecord, TrialRecord | None]:
-    settings = setting.plan.settings_of(ResetSettings)
+    settings = inputs.plan.settings_of(ResetSettings)
     purpose = phrase(
         "reset {number} of {repetitions}, {size} byte", number=number, repetitions=settings.repetitions, size=size
     )
     if by_hand:
         purpose += phrase(": reset the device after {stable_s:g} s of load", stable_s=settings.stable_s)
-    trial = setting.trial(purpose, size, rate, settings.stable_s + settings.watch_s)
+    trial = inputs.trial(purpose, size, rate, settings.stable_s + settings.watch_s)
     # A device that is reset takes the links of its ports down.
     trial = trial.model_copy(update={"links_may_fail": True})
     if not by_hand:
@@ -121,12 +121,12 @@ def _trial(
     return record if record.valid else None
 
 
-def _outage(setting: Setting, record: TrialRecord) -> _Outage:
+def _outage(inputs: MethodInput, record: TrialRecord) -> _Outage:
     sent, tracked = record.facts.sent, record.facts.tracked
     lost = sent.offered_frames - tracked.forwarded_frames
     rate = record.offered_fps * len(record.facts.transmitters)
     gaps = [gap for stream in record.facts.streams for gap in stream.tracked.lost]
-    stable_ns = setting.plan.settings_of(ResetSettings).stable_s * NS_PER_S
+    stable_ns = inputs.plan.settings_of(ResetSettings).stable_s * NS_PER_S
     early = any((gap.before_ns or sent.last_sent_ns) < stable_ns for gap in gaps)
     by_loss_ns = lost / rate * NS_PER_S
     gap_ns = len(record.facts.streams) / rate * NS_PER_S
@@ -164,8 +164,8 @@ def _span_ns(gap: Gap, end_ns: int) -> float:
     return (end_ns if gap.before_ns is None else gap.before_ns) - (gap.after_ns or 0)
 
 
-def _row(setting: Setting, size: int, found: list[_Outage]) -> Row:
-    settings = setting.plan.settings_of(ResetSettings)
+def _row(inputs: MethodInput, size: int, found: list[_Outage]) -> Row:
+    settings = inputs.plan.settings_of(ResetSettings)
     if not found:
         return Row(frame_bytes=size, figures={}, remark=phrase("the tester could not offer the load reliably"))
     back = [one for one in found if one.stamps_ns is not None]

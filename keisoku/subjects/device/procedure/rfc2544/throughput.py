@@ -16,9 +16,9 @@ from keisoku.subjects.device.entry import COSTS, Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.frame_cost import PAIRED, BatchLoad, FrameCost
 from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import device_slowdown, repetition
 from keisoku.subjects.device.method.search import RETRIES, SearchOutcome, search
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import NEARLY, throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.plot.size_plots import throughput_plot
@@ -41,7 +41,7 @@ _LOW_S = 1.0
 _LATENCY = "low_load_latency"
 
 
-def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def throughput(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a frame size: 'throughput' (frames/s), 'bit_rate' (bit/s), 'line_share' (%), 'low_load_latency' (ns).
 
     Measured: the interval is from the load that passed all its trials to the one above it that passed none. At least:
@@ -49,14 +49,14 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     tester's own failure is never a throughput of zero.
     """
     every, rows = [], []
-    for place, size in enumerate(setting.plan.frame_bytes):
-        share_s = setting.share_s(place)
-        until_s = inf if share_s is None else setting.spent.seconds + share_s
-        found = yield from search(setting, size, enough_s=share_s)
+    for place, size in enumerate(inputs.plan.frame_bytes):
+        share_s = inputs.share_s(place)
+        until_s = inf if share_s is None else inputs.spent.seconds + share_s
+        found = yield from search(inputs, size, enough_s=share_s)
         every.append(found)
-        rows.append((yield from _with_latency(setting, _row(setting, found), found.fps, until_s)))
-    plan = setting.plan
-    rows = yield from _with_costs(setting, rows)
+        rows.append((yield from _with_latency(inputs, _row(inputs, found), found.fps, until_s)))
+    plan = inputs.plan
+    rows = yield from _with_costs(inputs, rows)
     said: dict[str, list[str]] = {}
     for found, row in zip(every, rows, strict=True):
         for remark in _remarks(found, row):
@@ -72,49 +72,49 @@ def throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(
         measurement="throughput",
         rows=rows,
-        deviations=deviations.throughput(plan) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        deviations=deviations.throughput(plan) + deviations.rfc2544(plan, inputs.capabilities.simulated),
         remarks=deviations.ceiling(plan.settings_of(ThroughputSettings).ceiling_percent) + remarks,
     )
 
 
-def _with_latency(setting: Setting, row: Row, fps: float, until_s: float) -> Generator[Trial, TrialRecord, Row]:
+def _with_latency(inputs: MethodInput, row: Row, fps: float, until_s: float) -> Generator[Trial, TrialRecord, Row]:
     """The row with the mean latency at a low load, of one short trial, if a load of `fps` has passed and there is time
     until `until_s`, in seconds that the method has spent. It is no part of RFC 2544."""
-    settings, size, low_fps = setting.plan.settings_of(ThroughputSettings), row.frame_bytes or 0, LOW * fps
+    settings, size, low_fps = inputs.plan.settings_of(ThroughputSettings), row.frame_bytes or 0, LOW * fps
     if settings.paired or low_fps * settings.trial_s < 1:
         return row
-    trial = setting.latency_trial(
+    trial = inputs.latency_trial(
         phrase("low load {frame_bytes} byte", frame_bytes=size), size, low_fps, min(settings.trial_s, _LOW_S)
     )
-    if setting.spent.seconds + RETRIES * trial.seconds > until_s:
+    if inputs.spent.seconds + RETRIES * trial.seconds > until_s:
         return row
     record = yield from repetition(trial)
     tracked = record.facts.tracked
     if not record.valid or tracked.latency is None:
         return row
     samples, slowdown = [samples_of(record, tracked)], device_slowdown([record])
-    found = latency_figures(setting.bias, [tracked.latency], size, low_fps, samples=samples, slowdown=slowdown)
+    found = latency_figures(inputs.bias, [tracked.latency], size, low_fps, samples=samples, slowdown=slowdown)
     return row.model_copy(update={"figures": row.figures | {_LATENCY: found["mean"]}})
 
 
-def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialRecord, list[Row]]:
+def _with_costs(inputs: MethodInput, rows: list[Row]) -> Generator[Trial, TrialRecord, list[Row]]:
     """The rows with the CPU time of a frame in the device, where the tester ran out of the CPU that the device uses
     too: from the plan's own measurement of it, or else measured at the smallest and the largest of those sizes. It is
     no part of RFC 2544."""
-    plan = setting.plan
+    plan = inputs.plan
     bounded = [place for place, row in enumerate(rows) if row.remark == LIMITED]
-    if "cost" not in setting.capabilities.abilities or plan.pairs() != [(0, 1)] or not bounded:
+    if "cost" not in inputs.capabilities.abilities or plan.pairs() != [(0, 1)] or not bounded:
         return rows
     rows, measured_at = list(rows), []
-    earlier = setting.earlier.get("cost")
+    earlier = inputs.earlier.get("cost")
     known = {row.frame_bytes: row.figures for row in earlier.rows} if earlier else {}
     for place in bounded:
         row = rows[place]
         found = known.get(row.frame_bytes, {})
-        if "cost" not in found and place in (bounded[0], bounded[-1]) and _has_time(setting):
+        if "cost" not in found and place in (bounded[0], bounded[-1]) and _has_time(inputs):
             fewer = PAIRED if plan.settings_of(ThroughputSettings).paired else {}
             measured = FrameCost(BatchLoad(size=row.frame_bytes or 0, **fewer))
-            yield from measured.measure(setting)
+            yield from measured.measure(inputs)
             found = measured.figures()
         if "cost" in found:
             own = {name: found[name] for name in _SHARED if name in found}
@@ -132,9 +132,9 @@ def _with_costs(setting: Setting, rows: list[Row]) -> Generator[Trial, TrialReco
     return rows
 
 
-def _has_time(setting: Setting) -> bool:
-    within_s = setting.plan.within_s
-    return within_s is None or within_s - setting.spent.seconds >= _COST_S
+def _has_time(inputs: MethodInput) -> bool:
+    within_s = inputs.plan.within_s
+    return within_s is None or within_s - inputs.spent.seconds >= _COST_S
 
 
 def _shares(result: Result) -> list[str]:
@@ -154,9 +154,9 @@ def _shares(result: Result) -> list[str]:
     ][:1]
 
 
-def _row(setting: Setting, found: SearchOutcome) -> Row:
+def _row(inputs: MethodInput, found: SearchOutcome) -> Row:
     size = found.frame_bytes
-    line_fps = setting.line_fps(size)
+    line_fps = inputs.line_fps(size)
     throughput = throughput_figure(found, line_fps)
     if throughput is None:
         return Row(frame_bytes=size, figures={}, remark=found.given_up)

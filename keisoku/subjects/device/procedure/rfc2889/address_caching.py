@@ -10,7 +10,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc2889.address_trial import (
     NO_PAUSE_BEFORE,
     AddressOutcome,
@@ -25,14 +25,14 @@ SLOWER = 0.4
 """Share of the rate at which the device seems to have learned that it surely learns at."""
 
 
-def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def address_caching(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row with the 'addresses' learned at the learning port and all entries of the 'table', then a row for
     each iteration with what was 'tried', 'offered' (test frames), 'forwarded' (%) and 'flooded'. The count is exact,
     unless the search was stopped by its limit or by the tester, which a remark says.
 
     Raises PlanError if the device would forget addresses during a trial.
     """
-    plan, settings = setting.plan, setting.plan.settings_of(AddressCachingSettings)
+    plan, settings = inputs.plan, inputs.plan.settings_of(AddressCachingSettings)
     least = least_learning_fps(settings, settings.most_addresses)
     if settings.learning_fps <= least:
         raise PlanError(
@@ -50,14 +50,14 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         number = min(settings.addresses, settings.most_addresses)
         seen: list[AddressOutcome] = []
         while high - low >= 2:
-            seen.append((yield from address_trial(setting, settings, size, number, settings.learning_fps)))
+            seen.append((yield from address_trial(inputs, settings, size, number, settings.learning_fps)))
             if seen[-1].learned is None:
                 break
             low, high = (number, high) if seen[-1].learned else (low, number)
             number = low + (high - low) // 2
         spoiled = bool(seen) and seen[-1].learned is None
-        again = None if spoiled else (yield from _slowly(setting, settings, size, low, seen))
-        rows.append(_row(setting, size, low, seen, again))
+        again = None if spoiled else (yield from _slowly(inputs, settings, size, low, seen))
+        rows.append(_row(inputs, size, low, seen, again))
         rows += [one.row({"tried": _count(one.addresses)}) for one in (*seen, *([again] if again else []))]
         if again is not None and again.learned:
             deviations.append(
@@ -88,13 +88,13 @@ def address_caching(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     found = [
         NO_PAUSE_BEFORE,
         *deviations,
-        *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.7", None, sizes=False),
+        *rfc2889.deviations(plan, inputs.capabilities.simulated, "§5.7", None, sizes=False),
     ]
     return Result(measurement="address_caching", rows=rows, deviations=found, remarks=remarks)
 
 
 def _slowly(
-    setting: Setting, settings: AddressCachingSettings, size: int, low: int, seen: Sequence[AddressOutcome]
+    inputs: MethodInput, settings: AddressCachingSettings, size: int, low: int, seen: Sequence[AddressOutcome]
 ) -> Generator[Trial, TrialRecord, AddressOutcome | None]:
     """The smallest number of addresses that was not learned, once more at a lower rate, where the device has known more
     addresses at once than that: then its table is no reason for the failure. None if there is no such doubt."""
@@ -106,16 +106,16 @@ def _slowly(
     fps = max(1.05 * least_learning_fps(settings, failed), SLOWER * share * settings.learning_fps)
     if fps >= settings.learning_fps:
         return None
-    return (yield from address_trial(setting, settings, size, failed, fps))
+    return (yield from address_trial(inputs, settings, size, failed, fps))
 
 
 def _row(
-    setting: Setting, size: int, addresses: int, seen: Sequence[AddressOutcome], again: AddressOutcome | None
+    inputs: MethodInput, size: int, addresses: int, seen: Sequence[AddressOutcome], again: AddressOutcome | None
 ) -> Row:
     # Learning frames taught the device the tester's own address at each port as well.
-    own = len(setting.plan.port_fields())
+    own = len(inputs.plan.port_fields())
     passed = [one.record.index for one in seen if one.addresses == addresses]
-    count = _at_least if addresses == setting.plan.settings_of(AddressCachingSettings).most_addresses else _count
+    count = _at_least if addresses == inputs.plan.settings_of(AddressCachingSettings).most_addresses else _count
     figures = {"addresses": count(addresses), "table": count(addresses + own)} if addresses else {}
     remark = "" if addresses else phrase("no address was learned")
     if again is not None:

@@ -9,8 +9,8 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, TESTER_MARGIN
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc2889.address_trial import (
     NO_PAUSE_BEFORE,
     AddressOutcome,
@@ -28,14 +28,14 @@ SAME = 0.01
 """Numbers of addresses are the same if they differ by at most this share."""
 
 
-def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def address_learning(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row with the 'learning_rate' (addresses/s), whose interval is the search's last bracket, and
     a row for each iteration with 'tried', 'offered', 'forwarded' (%) and 'flooded'.
 
     Raises PlanError if the device would forget addresses during a trial.
     """
-    plan, settings = setting.plan, setting.plan.settings_of(AddressLearningSettings)
-    addresses = settings.addresses or _capacity(setting) or ADDRESSES
+    plan, settings = inputs.plan, inputs.plan.settings_of(AddressLearningSettings)
+    addresses = settings.addresses or _capacity(inputs) or ADDRESSES
     least = least_learning_fps(settings, addresses)
     rows: list[Row] = []
     remarks = [
@@ -43,12 +43,12 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         phrase("the ageing time of the device is assumed to be {ageing_s:g} s", ageing_s=settings.ageing_s),
     ]
     for size in plan.frame_bytes:
-        line = setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
-        low, high = 0.0, min(setting.fps(settings.maximum_fps, size) or line, line)
+        line = inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        low, high = 0.0, min(inputs.fps(settings.maximum_fps, size) or line, line)
         ceiling, rate, limited = high, high, False
         seen: list[AddressOutcome] = []
         while low < high * (1 - settings.resolution_percent / 100) and rate > least:
-            one = yield from address_trial(setting, settings, size, addresses, rate)
+            one = yield from address_trial(inputs, settings, size, addresses, rate)
             seen.append(one)
             if one.learned is None and one.record.offered_share >= 1 - TOLERANCE:
                 remarks.append(
@@ -72,12 +72,12 @@ def address_learning(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         rows += [one.row({"tried": _rate(one.record.trial.frames_per_second)}) for one in seen]
         if open_ended:
             remarks.append(phrase("{size} byte: at least this rate: the tester offered no more", size=size))
-    found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, setting.capabilities.simulated, "§5.8", None, sizes=False)]
+    found = [NO_PAUSE_BEFORE, *rfc2889.deviations(plan, inputs.capabilities.simulated, "§5.8", None, sizes=False)]
     return Result(measurement="address_learning", rows=rows, deviations=found, remarks=remarks)
 
 
-def _capacity(setting: Setting) -> int | None:
-    result = setting.earlier.get("address_caching")
+def _capacity(inputs: MethodInput) -> int | None:
+    result = inputs.earlier.get("address_caching")
     found = [row.figures["addresses"].value for row in result.rows if "addresses" in row.figures] if result else []
     return int(found[0]) if found else None
 

@@ -14,7 +14,7 @@ from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc2889.settings import AddressSettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -96,7 +96,7 @@ def least_learning_fps(settings: AddressSettings, addresses: int) -> float:
 
 
 def address_trial(
-    setting: Setting, settings: AddressSettings, size: int, addresses: int, learning_fps: float
+    inputs: MethodInput, settings: AddressSettings, size: int, addresses: int, learning_fps: float
 ) -> Generator[Trial, TrialRecord, AddressOutcome]:
     """One iteration; the rate is above `least_learning_fps`."""
     learning_s, test_s = addresses / learning_fps, addresses / settings.test_fps
@@ -119,7 +119,7 @@ def address_trial(
             modify=(f"Ether.dst=increment{modify}",),
         ),
     )
-    trial = setting.trial(
+    trial = inputs.trial(
         phrase(
             "{addresses} addresses at {learning_fps:,.0f}/s, {size} byte",
             addresses=addresses,

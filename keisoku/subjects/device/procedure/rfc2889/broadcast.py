@@ -15,7 +15,7 @@ from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
 from keisoku.subjects.device.method.latency_figures import latency_figures
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc2889.settings import BroadcastSettings
 from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.trial import Flow, Trial
@@ -26,26 +26,26 @@ BROADCAST = "Ether.dst=list(ff:ff:ff:ff:ff:ff)"
 LATENCY = phrase("RFC 2889 §5.10.3: latency is that of every frame at the throughput, not of a single frame sent alone")
 
 
-def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def broadcast(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' (frames/s sent), then a row a port with 'loss' (%), 'min', 'mean', 'max' (ns)."""
-    plan, settings = setting.plan, setting.plan.settings_of(BroadcastSettings)
+    plan, settings = inputs.plan, inputs.plan.settings_of(BroadcastSettings)
     others = len(plan.port_fields()) - 1
     flows = tuple(
         Flow(transmit=0, receive=port, share=1 / others, modify=(BROADCAST,)) for port in range(1, others + 1)
     )
     rows: list[Row] = []
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.10", settings.trial_s)
+    found = rfc2889.deviations(plan, inputs.capabilities.simulated, "§5.10", settings.trial_s)
     remarks: list[str] = []
     for size in plan.frame_bytes:
         best: list[TrialRecord] = []
 
         def load(fps: float, size: int = size) -> Trial:
-            trial = setting.trial(
+            trial = inputs.trial(
                 phrase("broadcast {fps:,.0f} frames/s, {size} byte", fps=fps, size=size), size, fps, settings.trial_s
             )
             return trial.model_copy(update={"flows": flows})
 
-        maximum, first = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
+        maximum, first = yield from rfc2889.at_most(inputs, size, settings.maximum_fps, load)
         known = {maximum: first}
 
         def probe(
@@ -63,9 +63,9 @@ def broadcast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
         limit = yield from rfc2889.highest(probe, maximum, settings.resolution_percent / 100)
         record = best[-1] if best else first
-        rows.append(_summary(limit, record, setting.line_fps(size), bool(best)))
-        rows += [_row(setting, record, stream) for stream in record.facts.streams]
-        found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
+        rows.append(_summary(limit, record, inputs.line_fps(size), bool(best)))
+        rows += [_row(inputs, record, stream) for stream in record.facts.streams]
+        found += rfc2889.lowered(inputs, size, settings.maximum_fps, maximum)
     return Result(
         measurement="broadcast", rows=rows, deviations=[FIFO, LATENCY, *dict.fromkeys(found)], remarks=remarks
     )
@@ -94,7 +94,7 @@ def _summary(limit: rfc2889.Boundary, record: TrialRecord, line_fps: float | Non
     )
 
 
-def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
+def _row(inputs: MethodInput, record: TrialRecord, stream: StreamFacts) -> Row:
     size, rate = record.trial.frame_bytes, record.offered_fps
     figures = {}
     if record.valid:
@@ -102,7 +102,7 @@ def _row(setting: Setting, record: TrialRecord, stream: StreamFacts) -> Row:
     latency = stream.tracked.latency
     if latency is not None and record.valid:
         samples = [samples_of(record, stream.tracked)]
-        figures |= latency_figures(setting.bias, [latency], size, rate, percents={}, samples=samples)
+        figures |= latency_figures(inputs.bias, [latency], size, rate, percents={}, samples=samples)
     return Row(
         frame_bytes=size,
         case=phrase("{transmit} to {receive}", transmit=stream.transmit + 1, receive=stream.receive + 1),

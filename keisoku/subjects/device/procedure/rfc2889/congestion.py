@@ -13,7 +13,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc2889.settings import CongestionSettings
 from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.trial import Flow, Trial
@@ -23,25 +23,25 @@ from keisoku.subjects.device.record.validity import TOLERANCE, why_invalid
 _BLOCK = 4
 
 
-def congestion(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def congestion(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size and block: 'uncongested_loss' and 'congested_loss' (%), 'uncongested_rate' and 'congested_rate'
     (frames/s, §5.5.4), 'load' (% of the intended load that the device let the tester send), 'offered' (frames/s, mean
     of all sending ports), 'flooded' (frames); the remark names head-of-line blocking and back pressure."""
-    plan, settings = setting.plan, setting.plan.settings_of(CongestionSettings)
+    plan, settings = inputs.plan, inputs.plan.settings_of(CongestionSettings)
     blocks = range(0, len(plan.port_fields()), _BLOCK)
     rows: list[Row] = []
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.5", settings.trial_s)
+    found = rfc2889.deviations(plan, inputs.capabilities.simulated, "§5.5", settings.trial_s)
     remarks: list[str] = []
     alone = tuple(Flow(transmit=first + way, receive=first + way + 2) for first in blocks for way in (0, 1))
     crossed = tuple(flow for first in blocks for flow in _crossed(first))
     for size in plan.frame_bytes:
 
         def load(fps: float, flows: tuple[Flow, ...] = alone, name: str = "uncongested", size: int = size) -> Trial:
-            trial = setting.trial(phrase("{name}, {size} byte", name=name, size=size), size, fps, settings.trial_s)
+            trial = inputs.trial(phrase("{name}, {size} byte", name=name, size=size), size, fps, settings.trial_s)
             return trial.model_copy(update={"flows": flows})
 
-        maximum, reference = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
-        found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
+        maximum, reference = yield from rfc2889.at_most(inputs, size, settings.maximum_fps, load)
+        found += rfc2889.lowered(inputs, size, settings.maximum_fps, maximum)
         if reference.loss_ratio > 0:
             remarks.append(
                 phrase(

@@ -15,7 +15,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc2889.settings import Error, ErroredFramesSettings
 from keisoku.subjects.device.record.trial import Flow, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -24,15 +24,15 @@ from keisoku.subjects.device.record.validity import why_invalid
 LEAST_BYTES = 64
 
 
-def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def errored_frames(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row for each error and size: 'offered' (frames/s), 'forwarded' (%), which should be 0, or with dribble bits
     100; the remark says pass or fail (§5.9.5).
 
     Raises PlanError if the tester's port cannot send a frame above the device's maximum.
     """
-    plan, settings = setting.plan, setting.plan.settings_of(ErroredFramesSettings)
+    plan, settings = inputs.plan, inputs.plan.settings_of(ErroredFramesSettings)
     rows: list[Row] = []
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
+    found = rfc2889.deviations(plan, inputs.capabilities.simulated, "§5.9", settings.trial_s, sizes=False)
     left_out = [error for error in get_args(Error) if error not in settings.errors]
     if left_out:
         found.append(phrase("RFC 2889 §5.9: {left_out} errors were not tested", left_out=join_texts(", ", left_out)))
@@ -43,29 +43,29 @@ def errored_frames(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         )
     )
     for error in settings.errors:
-        for size in _sizes(setting, error):
+        for size in _sizes(inputs, error):
 
             def load(fps: float, error: Error = error, size: int = size) -> Trial:
                 defect = None if error == "oversize" else error
-                trial = setting.trial(
+                trial = inputs.trial(
                     phrase("{error} frames, {size} byte", error=error, size=size), size, fps, settings.trial_s
                 )
                 return trial.model_copy(update={"flows": (Flow(transmit=0, receive=1, defect=defect),)})
 
-            maximum, record = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
+            maximum, record = yield from rfc2889.at_most(inputs, size, settings.maximum_fps, load)
             if settings.load_percent < 100:
                 record = yield from rfc2889.attempt(load(maximum * settings.load_percent / 100))
             rows.append(_row(error, record))
     return Result(measurement="errored_frames", rows=rows, deviations=found)
 
 
-def _sizes(setting: Setting, error: Error) -> tuple[int, ...]:
+def _sizes(inputs: MethodInput, error: Error) -> tuple[int, ...]:
     if error == "undersize":
         return (LEAST_BYTES - 1,)
     if error != "oversize":
-        return setting.plan.frame_bytes
-    size = setting.plan.settings_of(ErroredFramesSettings).largest_bytes + 1
-    most = setting.capabilities.max_frame_bytes
+        return inputs.plan.frame_bytes
+    size = inputs.plan.settings_of(ErroredFramesSettings).largest_bytes + 1
+    most = inputs.capabilities.max_frame_bytes
     if most is not None and size > most:
         raise PlanError(
             "largest_bytes", f"a frame of {size} byte is larger than the port can send ({most})", "raise its MTU"

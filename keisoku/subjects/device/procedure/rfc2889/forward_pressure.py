@@ -15,7 +15,7 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc2889.settings import ForwardPressureSettings
 from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -24,31 +24,31 @@ from keisoku.subjects.device.record.validity import why_invalid
 PREAMBLE_BITS, SHORT_GAP_BITS = 64, 88
 
 
-def forward_pressure(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def forward_pressure(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size: 'offered' (frames/s), 'forwarding_rate', 'line_share' (%) of what gaps of 96 bits allow, 'loss'.
 
     Raises PlanError for a link of no known rate, which has no inter-frame gap.
     """
-    plan, settings = setting.plan, setting.plan.settings_of(ForwardPressureSettings)
-    speed = setting.capabilities.link_bits_per_second
+    plan, settings = inputs.plan, inputs.plan.settings_of(ForwardPressureSettings)
+    speed = inputs.capabilities.link_bits_per_second
     if speed is None:
         raise PlanError("ports", "a link without a rate has no inter-frame gap", "use ports of a known rate")
     rows = []
     for size in plan.frame_bytes:
         fps = speed / (8 * size + PREAMBLE_BITS + SHORT_GAP_BITS)
         record = yield from rfc2889.attempt(
-            setting.trial(phrase("gaps of 88 bits, {size} byte", size=size), size, fps, settings.trial_s)
+            inputs.trial(phrase("gaps of 88 bits, {size} byte", size=size), size, fps, settings.trial_s)
         )
-        rows.append(_row(setting, record))
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5.6", settings.trial_s)
+        rows.append(_row(inputs, record))
+    found = rfc2889.deviations(plan, inputs.capabilities.simulated, "§5.6", settings.trial_s)
     return Result(measurement="forward_pressure", rows=rows, deviations=found)
 
 
-def _row(setting: Setting, record: TrialRecord) -> Row:
+def _row(inputs: MethodInput, record: TrialRecord) -> Row:
     size = record.trial.frame_bytes
     figures = {"offered": Quantity(value=record.offered_fps, unit="frames/s")}
     remark = join_texts("; ", why_invalid(record))
-    line = setting.line_fps(size)
+    line = inputs.line_fps(size)
     if record.valid and line is not None:
         rate = rfc2889.forwarding_rate(record)
         error = rate.uncertainty or 0.0

@@ -15,8 +15,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import SearchOutcome, search
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.method.throughput_figure import throughput_figure
 from keisoku.subjects.device.plan.settings import ThroughputSettings
 from keisoku.subjects.device.procedure.rfc2889.settings import ForwardingSettings
@@ -29,40 +29,40 @@ MFR = phrase(
 )
 
 
-def forwarding(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def forwarding(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' and 'offered' (the MOL) of a port, 'frmol' and 'mfr' of all ports, the latter at
     'mfr_load' (%) and 'mfr_offered' of a port; then a row a load with 'load' (%), 'offered', 'forwarding_rate', 'loss'
     (%) and 'flooded' (frames)."""
-    plan, settings = setting.plan, setting.plan.settings_of(ForwardingSettings)
+    plan, settings = inputs.plan, inputs.plan.settings_of(ForwardingSettings)
     rows: list[Row] = []
-    found = rfc2889.deviations(plan, setting.capabilities.simulated, "§5", settings.trial_s)
+    found = rfc2889.deviations(plan, inputs.capabilities.simulated, "§5", settings.trial_s)
     for size in plan.frame_bytes:
 
         def load(fps: float, size: int = size) -> Trial:
-            return setting.trial(
+            return inputs.trial(
                 phrase("{fps:,.0f} frames/s, {size} byte", fps=fps, size=size), size, fps, settings.trial_s
             )
 
-        maximum, full = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
-        found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum) + rfc2889.late_starts(full)
+        maximum, full = yield from rfc2889.at_most(inputs, size, settings.maximum_fps, load)
+        found += rfc2889.lowered(inputs, size, settings.maximum_fps, maximum) + rfc2889.late_starts(full)
         records = {100.0: full}
         for percent in settings.loads_percent:
             if percent not in records:
                 records[percent] = yield from rfc2889.attempt(load(maximum * percent / 100))
-        limit = yield from search(_for_search(setting, maximum), size)
+        limit = yield from search(_for_search(inputs, maximum), size)
         if limit.fps < maximum * (1 - settings.resolution_percent / 100):
             # §5.6.3.1: MFR is the MOL if the throughput is.
             found.append(MFR)
-        rows.append(_summary(limit, setting.line_fps(size), full, records))
+        rows.append(_summary(limit, inputs.line_fps(size), full, records))
         rows += [_row(percent, records[percent]) for percent in settings.loads_percent]
     return Result(measurement="forwarding", rows=rows, deviations=list(dict.fromkeys(found)))
 
 
-def _for_search(setting: Setting, maximum: float) -> Setting:
+def _for_search(inputs: MethodInput, maximum: float) -> MethodInput:
     """The setting with the values that the throughput search reads."""
-    own = setting.plan.settings_of(ForwardingSettings)
+    own = inputs.plan.settings_of(ForwardingSettings)
     settings = ThroughputSettings(trial_s=own.trial_s, resolution_percent=own.resolution_percent, maximum_fps=maximum)
-    return replace(setting, plan=setting.plan.model_copy(update={"throughput": settings}))
+    return replace(inputs, plan=inputs.plan.model_copy(update={"throughput": settings}))
 
 
 def _summary(limit: SearchOutcome, line_fps: float | None, full: TrialRecord, records: dict[float, TrialRecord]) -> Row:

@@ -24,9 +24,9 @@ from keisoku.subjects.device.analysis.marking_curve import Counts, curve, losses
 from keisoku.subjects.device.analysis.marks import marked
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import FullRate, flows_trial, full_rate, reliably
 from keisoku.subjects.device.method.search import RETRIES
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.procedure.rfc3168.marking_plot import marking_plot
 from keisoku.subjects.device.procedure.rfc4689.class_flows import headers
@@ -75,7 +75,7 @@ CURVE, QUEUE = "Curve", "Queue"
 """Headers of the columns of cases of both tables."""
 
 
-def marking(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def marking(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """For each size one row of the curve, and one for each of up to 24 lengths of the queue.
 
     'kmin' and 'kmax' (byte of frames with FCS before the frame) and 'pmax' (%): no frame is marked that meets less than
@@ -83,25 +83,25 @@ def marking(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     queue that a frame met. 'marked' (%) of a length of the queue.
     Raises PlanError for a tester that does not see marks, and for a link without a rate if no maximum is given.
     """
-    settings = setting.plan.settings_of(MarkingSettings)
-    count = rfc8239.ports(setting, 2, "marking")
-    if settings.mark != "loss" and "marks" not in setting.capabilities.abilities:
+    settings = inputs.plan.settings_of(MarkingSettings)
+    count = rfc8239.ports(inputs, 2, "marking")
+    if settings.mark != "loss" and "marks" not in inputs.capabilities.abilities:
         what = "CE" if settings.mark == "ce" else "the class"
         problem = f"this tester does not see {what} of each frame"
         raise PlanError("marking.mark", problem, "use --mark loss")
-    if setting.capabilities.link_bits_per_second is None and settings.maximum_fps is None:
+    if inputs.capabilities.link_bits_per_second is None and settings.maximum_fps is None:
         problem = "the link has no rate, so a tester would send as fast as it can"
         raise PlanError("marking.maximum_fps", problem, "give more than the device forwards: --maximum 20kpps")
     rows: list[Row] = []
     rates: list[FullRate] = []
-    for size in setting.plan.frame_bytes:
-        stack = headers(setting, settings, settings.code, settings.mark == "ce")
+    for size in inputs.plan.frame_bytes:
+        stack = headers(inputs, settings, settings.code, settings.mark == "ce")
         flows = [Flow(transmit=port, receive=count - 1, pacing=Constant(), headers=stack) for port in range(count - 1)]
-        full = yield from full_rate(setting, size, flows, settings.maximum_fps)
+        full = yield from full_rate(inputs, size, flows, settings.maximum_fps)
         rates.append(full)
-        rows += yield from _Queue(setting, size, flows, full).measure()
-    found = [] if setting.plan.phases.learning else [phrase("RFC 2544 §23 b: no learning frames were sent")]
-    if setting.capabilities.simulated:
+        rows += yield from _Queue(inputs, size, flows, full).measure()
+    found = [] if inputs.plan.phases.learning else [phrase("RFC 2544 §23 b: no learning frames were sent")]
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return Result(measurement="marking", rows=rows, deviations=found)
 
@@ -123,14 +123,14 @@ class _Output:
 class _Queue:
     """One size."""
 
-    setting: Setting
+    inputs: MethodInput
     size: int
     flows: Sequence[Flow]
     full: FullRate
 
     @property
     def settings(self) -> MarkingSettings:
-        return self.setting.plan.settings_of(MarkingSettings)
+        return self.inputs.plan.settings_of(MarkingSettings)
 
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
         """All trials and rows; from the first one again where the queue did not rise as the rate of the output said."""
@@ -195,7 +195,7 @@ class _Queue:
         return self._trial(purpose, self.settings.trial_s, flows)
 
     def _trial(self, purpose: str, seconds: float, flows: list[Flow]) -> Trial:
-        trial = flows_trial(self.setting, purpose, self.size, self.full, seconds, flows)
+        trial = flows_trial(self.inputs, purpose, self.size, self.full, seconds, flows)
         return trial.model_copy(update={"marks": True, "interval_ns": max(1, trial.duration_ns // _INTERVALS)})
 
     def _counts(self, record: TrialRecord, output: _Output) -> list[Counts]:

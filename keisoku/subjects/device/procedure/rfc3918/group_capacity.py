@@ -14,7 +14,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import GroupCapacitySettings
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
@@ -53,15 +53,15 @@ class GroupOutcome:
         return self.forwarded == self.record.facts.streams[0].offered_frames and self.flooded == 0
 
 
-def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def group_capacity(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'groups', then a row a trial with groups 'offered', 'forwarded' and 'flooded'."""
-    settings = setting.plan.settings_of(GroupCapacitySettings)
+    settings = inputs.plan.settings_of(GroupCapacitySettings)
     rows: list[Row] = []
-    for size in group_flows.sizes(setting, settings.protocol):
+    for size in group_flows.sizes(inputs, settings.protocol):
         seen: list[GroupOutcome] = []
         low, high, groups = 0, settings.most_groups + 1, min(settings.groups, settings.most_groups)
         while high - low > 1:
-            record = yield from group_flows.attempt(_trial(setting, size, groups))
+            record = yield from group_flows.attempt(_trial(inputs, size, groups))
             one = GroupOutcome(groups, record)
             seen.append(one)
             if one.passed is None:
@@ -75,19 +75,19 @@ def group_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         again = None
         if low and high <= settings.most_groups and seen[-1].passed is not None:
             # A device that a too large number has put out of order passes no number afterwards.
-            again = GroupOutcome(low, (yield from group_flows.attempt(_trial(setting, size, low))))
+            again = GroupOutcome(low, (yield from group_flows.attempt(_trial(inputs, size, low))))
         rows.append(_summary(settings, size, low, seen, again))
         rows += [_row(one, size) for one in seen]
-    found = group_flows.deviations(setting, "§7.1")
+    found = group_flows.deviations(inputs, "§7.1")
     found.append(phrase("RFC 3918 §7.1: one frame is sent to each group, so a frame that is lost counts as its group"))
-    if len(setting.plan.port_fields()) < 3:
+    if len(inputs.plan.port_fields()) < 3:
         found.append(phrase("RFC 3918 §7.1: no port is left to show that groups are flooded; use three ports"))
     return Result(measurement="group_capacity", rows=rows, deviations=found)
 
 
-def _trial(setting: Setting, size: int, groups: int) -> Trial:
-    settings = setting.plan.settings_of(GroupCapacitySettings)
-    ports = group_flows.receivers(setting)
+def _trial(inputs: MethodInput, size: int, groups: int) -> Trial:
+    settings = inputs.plan.settings_of(GroupCapacitySettings)
+    ports = group_flows.receivers(inputs)
     joining = ports[:-1] or ports
     data_ns = round((groups / settings.join_fps + settings.settle_s) * NS_PER_S)
     test_ns = max(1, round(groups / settings.test_fps * NS_PER_S))
@@ -102,7 +102,7 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
                 group_flows.messages(
                     settings.protocol,
                     port,
-                    group_flows.receivers(setting),
+                    group_flows.receivers(inputs),
                     groups,
                     joins=joins,
                     start_ns=start_ns,
@@ -111,7 +111,7 @@ def _trial(setting: Setting, size: int, groups: int) -> Trial:
                 )
             )
     whole_s = leave_ns / NS_PER_S + groups / settings.join_fps
-    trial = setting.trial(
+    trial = inputs.trial(
         plural("{count} group, {size} byte", "{count} groups, {size} byte", count=groups, size=size),
         size,
         settings.test_fps,

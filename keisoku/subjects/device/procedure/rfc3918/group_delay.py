@@ -17,8 +17,8 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc2889
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import GroupDelaySettings
 from keisoku.subjects.device.record.facts import Branch, Transmitter
@@ -71,24 +71,24 @@ class _Frames:
         return self.first_ns + number * self.gap_ns
 
 
-def group_delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def group_delay(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size and port: 'join_delay', 'join_min', 'join_max', 'leave_delay', 'leave_min', 'leave_max' (ns), 'lost'
     (frames between the first and the last of a group that arrived), 'groups' (how many joins they are of).
 
     Raises PlanError if all receivers have joined before.
     """
-    settings = setting.plan.settings_of(GroupDelaySettings)
-    if settings.known and len(group_flows.receivers(setting)) < 2:
+    settings = inputs.plan.settings_of(GroupDelaySettings)
+    if settings.known and len(group_flows.receivers(inputs)) < 2:
         problem = "the last port is the one that has joined the groups before, and no other one receives"
         raise PlanError("group_delay.known", problem, "use three ports or more")
     rows: list[Row] = []
-    for size in group_flows.sizes(setting, settings.protocol):
+    for size in group_flows.sizes(inputs, settings.protocol):
         records = []
         for number in range(1, settings.repetitions + 1):
-            records.append((yield from _punctual(_trial(setting, size, number), settings)))
-        for port in measured_ports(settings, group_flows.receivers(setting)):
-            rows.append(_row(setting, size, port, records))
-    found = group_flows.deviations(setting, "§6")
+            records.append((yield from _punctual(_trial(inputs, size, number), settings)))
+        for port in measured_ports(settings, group_flows.receivers(inputs)):
+            rows.append(_row(inputs, size, port, records))
+    found = group_flows.deviations(inputs, "§6")
     method = (
         phrase("B: the last port has joined the groups before")
         if settings.known
@@ -132,8 +132,8 @@ def _late_ns(transmitter: Transmitter) -> int:
     return transmitter.sent.lag_max_ns + transmitter.sent.postponed_ns
 
 
-def _trial(setting: Setting, size: int, number: int) -> Trial:
-    settings, ports = setting.plan.settings_of(GroupDelaySettings), group_flows.receivers(setting)
+def _trial(inputs: MethodInput, size: int, number: int) -> Trial:
+    settings, ports = inputs.plan.settings_of(GroupDelaySettings), group_flows.receivers(inputs)
     spacing_fps, fps = 1 / settings.spacing_s, settings.group_fps * settings.groups
     measured = measured_ports(settings, ports)
     quiet_s = settings.quiet_s + (_TURN * number) % 1 / settings.group_fps
@@ -152,7 +152,7 @@ def _trial(setting: Setting, size: int, number: int) -> Trial:
         )
         for group in range(settings.groups)
     ]
-    burden_fps = setting.fps(settings.burden_fps, size)
+    burden_fps = inputs.fps(settings.burden_fps, size)
     if burden_fps is not None:
         burdened = group_flows.burdened(ports)
         flows += [Flow(transmit=one, receive=other, share=burden_fps / fps) for one, other in burdened]
@@ -179,7 +179,7 @@ def _trial(setting: Setting, size: int, number: int) -> Trial:
         repetitions=settings.repetitions,
         size=size,
     )
-    trial = setting.trial(purpose, size, fps, whole_s)
+    trial = inputs.trial(purpose, size, fps, whole_s)
     return trial.model_copy(update={"flows": tuple(flows)})
 
 
@@ -244,12 +244,12 @@ def _stay(branch: Branch, join_ns: float, leave_ns: float, late_ns: float, frame
     return Stay(branch.receive, join, leave, sum(inner), tracked.forwarded_frames, early, stayed=behind is None)
 
 
-def _row(setting: Setting, size: int, port: int, records: Sequence[TrialRecord]) -> Row:
-    settings = setting.plan.settings_of(GroupDelaySettings)
+def _row(inputs: MethodInput, size: int, port: int, records: Sequence[TrialRecord]) -> Row:
+    settings = inputs.plan.settings_of(GroupDelaySettings)
     good = [record for record in records if record.valid and not group_flows.sent_messages(record)]
     every = [stay for record in good for stay in stays(settings, record)]
     found = [stay for stay in every if stay.port == port]
-    case = f"port {setting.plan.port_fields()[port][1]}"
+    case = f"port {inputs.plan.port_fields()[port][1]}"
     if not found:
         why = dict.fromkeys(
             reason for one in records for reason in [*one.invalid_because, *group_flows.sent_messages(one)]

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from keisoku.ground.frame.membership import MESSAGE_BYTES, Protocol, is_ipv6, message, test_frames
 from keisoku.language import phrase
 from keisoku.subjects.device.method import rfc2889
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.trial import NS_PER_S, Flow, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
@@ -20,15 +20,15 @@ SOURCE = 0
 LEAST_IPV6_BYTES = 84
 
 
-def receivers(setting: Setting) -> list[int]:
+def receivers(inputs: MethodInput) -> list[int]:
     """Indices of all other ports."""
-    return list(range(1, len(setting.plan.port_fields())))
+    return list(range(1, len(inputs.plan.port_fields())))
 
 
-def sizes(setting: Setting, protocol: Protocol) -> list[int]:
+def sizes(inputs: MethodInput, protocol: Protocol) -> list[int]:
     """The plan's, of which those below the smallest test frame with an IPv6 header are that one."""
     least = LEAST_IPV6_BYTES if is_ipv6(protocol) else 0
-    return list(dict.fromkeys(max(size, least) for size in setting.plan.frame_bytes))
+    return list(dict.fromkeys(max(size, least) for size in inputs.plan.frame_bytes))
 
 
 def data(
@@ -114,7 +114,7 @@ def sent_messages(record: TrialRecord) -> list[str]:
     )
 
 
-def deviations(setting: Setting, clause: str) -> list[str]:
+def deviations(inputs: MethodInput, clause: str) -> list[str]:
     """Deviations of all procedures with groups."""
     found = [
         phrase(
@@ -123,6 +123,6 @@ def deviations(setting: Setting, clause: str) -> list[str]:
         ),
         phrase("RFC 3918 {clause}: the tester sends no query and does not answer those of the device", clause=clause),
     ]
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found

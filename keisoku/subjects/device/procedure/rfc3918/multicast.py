@@ -16,7 +16,7 @@ from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc2889
 from keisoku.subjects.device.method.deviations import FIFO
 from keisoku.subjects.device.method.latency_figures import latency_figures
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc3918 import group_flows
 from keisoku.subjects.device.procedure.rfc3918.settings import MulticastSettings
 from keisoku.subjects.device.record.facts import Branch
@@ -41,22 +41,22 @@ class _Case:
         )
 
 
-def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def multicast(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """For each size, number of groups and share of unicast frames a row of all ports: 'throughput' (frames/s sent),
     'aggregated' (frames/s received by all ports together), 'loss_at_maximum' (%); then a row a port at the throughput:
     'loss', 'unicast_loss' (%), 'min', 'mean', 'max' (ns)."""
-    settings = setting.plan.settings_of(MulticastSettings)
+    settings = inputs.plan.settings_of(MulticastSettings)
     rows: list[Row] = []
     found: list[str] = []
-    for size in group_flows.sizes(setting, settings.protocol):
+    for size in group_flows.sizes(inputs, settings.protocol):
         for groups in settings.groups:
             for unicast_percent in settings.unicast_percent:
                 case = _Case(groups, unicast_percent)
 
                 def load(fps: float, size: int = size, case: _Case = case) -> Trial:
-                    return _trial(setting, size, case, fps)
+                    return _trial(inputs, size, case, fps)
 
-                maximum, first = yield from rfc2889.at_most(setting, size, settings.maximum_fps, load)
+                maximum, first = yield from rfc2889.at_most(inputs, size, settings.maximum_fps, load)
                 best: list[TrialRecord] = []
                 known = {maximum: first}
 
@@ -67,7 +67,7 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     size: int = size,
                     case: _Case = case,
                 ) -> Generator[Trial, TrialRecord, bool | None]:
-                    record = known.get(fps) or (yield from group_flows.attempt(_trial(setting, size, case, fps)))
+                    record = known.get(fps) or (yield from group_flows.attempt(_trial(inputs, size, case, fps)))
                     if not record.valid or group_flows.sent_messages(record):
                         return None
                     passed = record.loss_ratio == 0
@@ -77,10 +77,10 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
                 limit = yield from rfc2889.highest(probe, maximum, settings.resolution_percent / 100)
                 record = best[-1] if best else first
-                rows.append(_summary(size, case, limit, record, first, setting.line_fps(size)))
-                rows += _ports(setting, size, case, record)
-                found += rfc2889.lowered(setting, size, settings.maximum_fps, maximum)
-    own = group_flows.deviations(setting, "§4")
+                rows.append(_summary(size, case, limit, record, first, inputs.line_fps(size)))
+                rows += _ports(inputs, size, case, record)
+                found += rfc2889.lowered(inputs, size, settings.maximum_fps, maximum)
+    own = group_flows.deviations(inputs, "§4")
     own.append(
         phrase("RFC 3918 §5.1: latency is that of every frame at the throughput, not of one tagged frame in 20 trials")
     )
@@ -94,8 +94,8 @@ def multicast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     return Result(measurement="multicast", rows=rows, deviations=[FIFO, *own, *dict.fromkeys(found)])
 
 
-def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
-    settings, ports = setting.plan.settings_of(MulticastSettings), group_flows.receivers(setting)
+def _trial(inputs: MethodInput, size: int, case: _Case, fps: float) -> Trial:
+    settings, ports = inputs.plan.settings_of(MulticastSettings), group_flows.receivers(inputs)
     start_ns = round((case.groups / settings.join_fps + settings.settle_s) * NS_PER_S)
     data_ns = round(settings.trial_s * NS_PER_S)
     unicast = case.unicast_percent / 100
@@ -122,7 +122,7 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
             )
             for port in ports
         ]
-    burden_fps = setting.fps(settings.burden_fps, size)
+    burden_fps = inputs.fps(settings.burden_fps, size)
     if burden_fps is not None:
         flows += [
             Flow(
@@ -149,7 +149,7 @@ def _trial(setting: Setting, size: int, case: _Case, fps: float) -> Trial:
         for port in ports
     ]
     whole_s = (start_ns + data_ns) / NS_PER_S
-    trial = setting.trial(
+    trial = inputs.trial(
         phrase("{name}, {fps:,.0f} frames/s, {size} byte", name=case.name, fps=fps, size=size),
         size,
         fps,
@@ -190,19 +190,21 @@ def _missing(record: TrialRecord) -> int:
     return record.facts.expected_frames - record.facts.tracked.forwarded_frames
 
 
-def _ports(setting: Setting, size: int, case: _Case, record: TrialRecord) -> list[Row]:
+def _ports(inputs: MethodInput, size: int, case: _Case, record: TrialRecord) -> list[Row]:
     if not record.valid:
         return []
     groups, *unicast = record.facts.streams
     return [
         _port(
-            setting, size, case, record, branch, [one.everywhere[0] for one in unicast if one.receive == branch.receive]
+            inputs, size, case, record, branch, [one.everywhere[0] for one in unicast if one.receive == branch.receive]
         )
         for branch in groups.everywhere
     ]
 
 
-def _port(setting: Setting, size: int, case: _Case, record: TrialRecord, branch: Branch, unicast: list[Branch]) -> Row:
+def _port(
+    inputs: MethodInput, size: int, case: _Case, record: TrialRecord, branch: Branch, unicast: list[Branch]
+) -> Row:
     offered = record.facts.streams[0].offered_frames
     figures = {"loss": rfc2889.percent(offered - branch.tracked.forwarded_frames, offered)}
     if unicast:
@@ -212,8 +214,8 @@ def _port(setting: Setting, size: int, case: _Case, record: TrialRecord, branch:
     latency = branch.tracked.latency
     if latency is not None:
         samples = [samples_of(record, branch.tracked)]
-        figures |= latency_figures(setting.bias, [latency], size, record.offered_fps, percents={}, samples=samples)
-    name = setting.plan.port_fields()[branch.receive][1]
+        figures |= latency_figures(inputs.bias, [latency], size, record.offered_fps, percents={}, samples=samples)
+    name = inputs.plan.port_fields()[branch.receive][1]
     return Row(
         frame_bytes=size,
         case=phrase("{name}, port {port}", name=case.name, port=name),

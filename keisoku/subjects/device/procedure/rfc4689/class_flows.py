@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from keisoku.errors import PlanError
 from keisoku.language import phrase
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import FullRate, flows_trial
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc4689.settings import ClassSettings, QosSettings
 from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
@@ -24,9 +24,9 @@ _SERIES = 200
 _LEAST_INTERVAL_NS = 100_000
 
 
-def headers(setting: Setting, settings: ClassSettings, code: int, ecn: bool) -> str:
+def headers(inputs: MethodInput, settings: ClassSettings, code: int, ecn: bool) -> str:
     """The stack of a class's frames. Raises PlanError for a plan with headers of its own."""
-    named = setting.plan.contents()[0].headers
+    named = inputs.plan.contents()[0].headers
     if named not in ("ipv4", "ipv6"):
         raise PlanError("headers", "classes are sent with headers of their own", "use ipv4 or ipv6")
     traffic_class = (code << 2 if settings.field == "dscp" else 0) | (_ECT0 if ecn else 0)
@@ -76,7 +76,7 @@ class Window:
 
 
 def windows_trial(
-    setting: Setting,
+    inputs: MethodInput,
     settings: QosSettings,
     purpose: str,
     size: int,
@@ -95,17 +95,17 @@ def windows_trial(
             start_ns=round(place * step_s * NS_PER_S),
             duration_ns=round(settings.window_s * NS_PER_S),
             pacing=Constant(),
-            headers=headers(setting, settings, part.code, ecn),
+            headers=headers(inputs, settings, part.code, ecn),
         )
         for place, together in enumerate(parts)
         for part in together
     ]
-    trial = flows_trial(setting, purpose, size, full, len(parts) * step_s, flows)
-    return _watching(setting, trial, settings.window_s)
+    trial = flows_trial(inputs, purpose, size, full, len(parts) * step_s, flows)
+    return _watching(inputs, trial, settings.window_s)
 
 
 def together_trial(
-    setting: Setting,
+    inputs: MethodInput,
     settings: QosSettings,
     size: int,
     full: FullRate,
@@ -120,12 +120,12 @@ def together_trial(
             receive=output,
             share=part.share,
             pacing=Constant(),
-            headers=headers(setting, settings, part.code, ecn),
+            headers=headers(inputs, settings, part.code, ecn),
         )
         for part in parts
     ]
-    trial = flows_trial(setting, phrase("all classes, {size} byte", size=size), size, full, settings.trial_s, flows)
-    return _watching(setting, trial, settings.trial_s).model_copy(update={"variation": True})
+    trial = flows_trial(inputs, phrase("all classes, {size} byte", size=size), size, full, settings.trial_s, flows)
+    return _watching(inputs, trial, settings.trial_s).model_copy(update={"variation": True})
 
 
 def windows(record: TrialRecord, parts: Sequence[Sequence[Part]]) -> list[Window]:
@@ -147,6 +147,6 @@ def _width_ns(stream: StreamFacts, asked_ns: int) -> int:
     return series[1].start_ns - series[0].start_ns if len(series) > 1 else asked_ns
 
 
-def _watching(setting: Setting, trial: Trial, seconds: float) -> Trial:
+def _watching(inputs: MethodInput, trial: Trial, seconds: float) -> Trial:
     interval_ns = max(_LEAST_INTERVAL_NS, round(seconds * NS_PER_S / _SERIES))
-    return trial.model_copy(update={"interval_ns": interval_ns, "marks": "marks" in setting.capabilities.abilities})
+    return trial.model_copy(update={"interval_ns": interval_ns, "marks": "marks" in inputs.capabilities.abilities})

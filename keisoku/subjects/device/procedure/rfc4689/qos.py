@@ -25,8 +25,8 @@ from keisoku.subjects.device.analysis.shares import Sharing, sharing
 from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import latency_figures, observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import FullRate, full_rate, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc4689.class_flows import (
     Part,
     Window,
@@ -54,7 +54,7 @@ CLASSES, LIMITS, SHARING = "Class", "Alone", "Order"
 """Headers of the columns of cases of the three tables."""
 
 
-def qos(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def qos(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """For each size and class three rows.
 
     'Class', all classes sent together: 'share' (% of all that was forwarded while all were sent), 'offered' and
@@ -65,26 +65,26 @@ def qos(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     the levels before leave).
     Raises PlanError for a link without a rate if no maximum is given.
     """
-    settings = setting.plan.settings_of(QosSettings)
-    count = rfc8239.ports(setting, 2, "qos")
-    if setting.capabilities.link_bits_per_second is None and settings.maximum_fps is None:
+    settings = inputs.plan.settings_of(QosSettings)
+    count = rfc8239.ports(inputs, 2, "qos")
+    if inputs.capabilities.link_bits_per_second is None and settings.maximum_fps is None:
         problem = "the link has no rate, so a tester would send as fast as it can"
         raise PlanError("qos.maximum_fps", problem, "give more than the device forwards: --maximum 20kpps")
     rows: list[Row] = []
     rates: list[FullRate] = []
     remarks: list[str] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         senders = list(range(count - 1))
-        ecn = "marks" in setting.capabilities.abilities
-        probe = headers(setting, settings, settings.codes[0], ecn)
+        ecn = "marks" in inputs.capabilities.abilities
+        probe = headers(inputs, settings, settings.codes[0], ecn)
         flows = [Flow(transmit=port, receive=count - 1, pacing=Constant(), headers=probe) for port in senders]
-        full = yield from full_rate(setting, size, flows, settings.maximum_fps)
+        full = yield from full_rate(inputs, size, flows, settings.maximum_fps)
         rates.append(full)
-        found = yield from _Classes(setting, size, senders, count - 1, full, ecn).measure()
+        found = yield from _Classes(inputs, size, senders, count - 1, full, ecn).measure()
         rows += found.rows
         remarks += found.remarks
     return Result(
-        measurement="qos", rows=rows, deviations=_deviations(setting, rates), remarks=list(dict.fromkeys(remarks))
+        measurement="qos", rows=rows, deviations=_deviations(inputs, rates), remarks=list(dict.fromkeys(remarks))
     )
 
 
@@ -98,7 +98,7 @@ class _Found:
 class _Classes:
     """All classes at one size."""
 
-    setting: Setting
+    inputs: MethodInput
     size: int
     senders: Sequence[int]
     output: int
@@ -110,7 +110,7 @@ class _Classes:
 
     @property
     def settings(self) -> QosSettings:
-        return self.setting.plan.settings_of(QosSettings)
+        return self.inputs.plan.settings_of(QosSettings)
 
     @property
     def counted_bytes(self) -> int:
@@ -135,7 +135,7 @@ class _Classes:
         order = self._order(codes, dict(zip(pairs, shared, strict=False)), limits)
         everything = [Part(code, port, 1 / len(codes)) for code in codes for port in self.senders]
         record = yield from reliably(
-            together_trial(self.setting, self.settings, self.size, self.full, everything, self.output, self.ecn)
+            together_trial(self.inputs, self.settings, self.size, self.full, everything, self.output, self.ecn)
         )
         found = _Found()
         found.rows += self._together(record, everything)
@@ -158,7 +158,7 @@ class _Classes:
     def _windows(self, purpose: str, parts: list[list[Part]]) -> Generator[Trial, TrialRecord, list[Window]]:
         """The parts of a trial; none if the tester disturbed it."""
         trial = windows_trial(
-            self.setting,
+            self.inputs,
             self.settings,
             phrase("{purpose}, {size} byte", purpose=purpose, size=self.size),
             self.size,
@@ -201,7 +201,7 @@ class _Classes:
 
     def _is_link(self, own: Limit) -> bool:
         """Whether a queue is emptied at the rate of the output."""
-        line = self.setting.line_fps(self.size)
+        line = self.inputs.line_fps(self.size)
         return own.kind == "queue" and line is not None and own.fps >= (1 - _LINK) * line
 
     def _together(self, record: TrialRecord, parts: Sequence[Part]) -> list[Row]:
@@ -236,7 +236,7 @@ class _Classes:
         if whole.latency is not None:
             samples = [samples_of(record, whole)]
             figures |= latency_figures(
-                self.setting.bias,
+                self.inputs.bias,
                 [whole.latency],
                 self.size,
                 record.offered_fps,
@@ -258,7 +258,7 @@ class _Classes:
             return {}
         mean_ns = sum(one.count * one.mean_ns for one in own) / count
         # Of two stamps that are rounded to the resolution, the difference is off by less than twice of it.
-        error_ns = 2 * self.setting.capabilities.resolution_ns if self.setting.capabilities.exact else None
+        error_ns = 2 * self.inputs.capabilities.resolution_ns if self.inputs.capabilities.exact else None
         repeats_ns = repeatability.of_jitter(own)
         unsure_ns = None
         if error_ns is not None and repeats_ns is not None:
@@ -335,13 +335,13 @@ class _Classes:
         return Row(frame_bytes=self.size, group=group, case=case, figures=figures, remark=remark, trial=trial)
 
 
-def _deviations(setting: Setting, rates: Sequence[FullRate]) -> list[str]:
+def _deviations(inputs: MethodInput, rates: Sequence[FullRate]) -> list[str]:
     found = [phrase("RFC 4689 §3.2: forwarding delay and jitter are those of every frame of the class from each port")]
     if any(rate.source == "given" for rate in rates):
         found.append(phrase("RFC 2544 §26: the load of each port is a rate that was given, not the line rate"))
-    if not setting.plan.phases.learning:
+    if not inputs.plan.phases.learning:
         found.append(phrase("RFC 2544 §23 b: no learning frames were sent, the DUT may have flooded"))
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 

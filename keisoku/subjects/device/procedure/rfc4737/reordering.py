@@ -20,8 +20,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.loss_ratio import loss_of, share
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.latency_figures import observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS, RETRIES, beyond_tester, reached_fps
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.rate import Load
 from keisoku.subjects.device.record.counts import Extents, Reordering, Tracked
 from keisoku.subjects.device.record.trial import Trial
@@ -43,25 +43,25 @@ _TCP_DEGREE = 3
 """RFC 4737 §5.4: a TCP sender treats a 3-reordered segment as lost (RFC 5681's duplicate ACK threshold)."""
 
 
-def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def reordering(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and load: 'reordered' (%), and where that is not 0 the metrics of RFC 4737 and RFC 5236.
 
     The distributions (extents, late times, gaps, RD and RBD) are in each trial's record.
     """
-    settings = setting.plan.settings_of(ReorderingSettings)
+    settings = inputs.plan.settings_of(ReorderingSettings)
     rows: list[Row] = []
     remarks: list[str] = []
-    for size in setting.plan.frame_bytes:
-        maximum = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+    for size in inputs.plan.frame_bytes:
+        maximum = inputs.fps(settings.maximum_fps, size) or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         limited = False
         # From the highest load down, so that the first trial finds the highest load of the tester.
         for percent in sorted(settings.loads_percent, reverse=True):
-            record = yield from _trial(setting, size, maximum, percent)
+            record = yield from _trial(inputs, size, maximum, percent)
             while beyond_tester(record):
                 maximum = reached_fps(record) * 100 / percent
                 limited = True
-                record = yield from _trial(setting, size, maximum, percent)
-            rows.append(_row(setting, record, percent))
+                record = yield from _trial(inputs, size, maximum, percent)
+            rows.append(_row(inputs, record, percent))
         if limited:
             remarks.append(
                 phrase(
@@ -78,23 +78,25 @@ def reordering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                 discarded=discarded,
             )
         )
-    return Result(measurement="reordering", rows=rows, deviations=_deviations(setting), remarks=remarks)
+    return Result(measurement="reordering", rows=rows, deviations=_deviations(inputs), remarks=remarks)
 
 
-def _trial(setting: Setting, size: int, maximum: float, percent: float) -> Generator[Trial, TrialRecord, TrialRecord]:
+def _trial(
+    inputs: MethodInput, size: int, maximum: float, percent: float
+) -> Generator[Trial, TrialRecord, TrialRecord]:
     for _ in range(RETRIES):
-        record = yield setting.trial(
+        record = yield inputs.trial(
             phrase("reordering at {percent:g} %, {size} byte", percent=percent, size=size),
             size,
             maximum * percent / 100,
-            setting.plan.settings_of(ReorderingSettings).trial_s,
+            inputs.plan.settings_of(ReorderingSettings).trial_s,
         )
         if record.valid or beyond_tester(record):
             break
     return record
 
 
-def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
+def _row(inputs: MethodInput, record: TrialRecord, percent: float) -> Row:
     size, tracked = record.trial.frame_bytes, record.facts.tracked
     figures = {
         "load": Quantity(value=percent, unit="%", uncertainty=0.0),
@@ -107,12 +109,12 @@ def _row(setting: Setting, record: TrialRecord, percent: float) -> Row:
         if tracked.reordering is not None:
             found = tracked.reordering
             figures |= _figures(found, tracked.reordered.count, tracked.forwarded_frames, _together(tracked))
-            if not setting.plan.mix:
+            if not inputs.plan.mix:
                 # §4.4 sums bytes; here those of whole frames, which all have the same size.
                 figures["byte_offset"] = _most(found.byte_offset.max_frames * size, "byte")
             if found.late_time.count:
-                figures["late_time"] = observed(_time(setting, found.late_time.max_ns, record))
-                late_mean = _time(setting, found.late_time.mean_ns, record, _of_mean(tracked))
+                figures["late_time"] = observed(_time(inputs, found.late_time.max_ns, record))
+                late_mean = _time(inputs, found.late_time.mean_ns, record, _of_mean(tracked))
                 if found.late_time.count == 1:
                     late_mean = late_mean.model_copy(update={"covers": "resolution"})
                 figures["late_mean"] = late_mean
@@ -157,9 +159,9 @@ def _most(value: int, unit: str) -> Quantity:
     return observed(Quantity(value=value, unit=unit, uncertainty=0.0))
 
 
-def _time(setting: Setting, value_ns: float, record: TrialRecord, own_ns: float = 0.0) -> Quantity:
+def _time(inputs: MethodInput, value_ns: float, record: TrialRecord, own_ns: float = 0.0) -> Quantity:
     """A time between two frames at one receiver: the bias cancels. `own_ns` is its own standard error (k = 1)."""
-    correction = setting.bias.correction(record.trial.frame_bytes, record.trial.frames_per_second)
+    correction = inputs.bias.correction(record.trial.frame_bytes, record.trial.frames_per_second)
     uncertainty = None if correction is None else 2 * math.hypot(2**0.5 * correction.frame_ns, own_ns)
     return Quantity(value=value_ns, unit="ns", uncertainty=uncertainty)
 
@@ -206,8 +208,8 @@ def _at(n_reordered: list[int], degree: int) -> int:
     return n_reordered[degree - 1] if len(n_reordered) >= degree else 0
 
 
-def _deviations(setting: Setting) -> list[str]:
-    used, standard = setting.plan.settings_of(ReorderingSettings), ReorderingSettings()
+def _deviations(inputs: MethodInput) -> list[str]:
+    used, standard = inputs.plan.settings_of(ReorderingSettings), ReorderingSettings()
     found = [phrase("RFC 4737 §4.4: byte offsets are of whole frames with FCS, not of payloads")]
     if used.trial_s < standard.trial_s:
         found.append(
@@ -217,7 +219,7 @@ def _deviations(setting: Setting) -> list[str]:
                 wanted=standard.trial_s,
             )
         )
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 

@@ -27,8 +27,8 @@ from keisoku.subjects.device.analysis.outage import (
     reaches,
 )
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.procedure.rfc6412.flow_rows import flow_files
 from keisoku.subjects.device.procedure.rfc6412.settings import ConvergenceSettings
@@ -49,7 +49,7 @@ _INTERVALS = 20_000
 """So many at most of all flows together, so that a record of a thousand flows stays small."""
 
 
-def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def convergence(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row for each event of each size. Times in ns: 'interruption' (the longest), 'interruption_median',
     'interruption_least', 'onset', 'convergence_first', 'convergence_median', 'convergence' (the last flow),
     'rate_derived', 'loss_derived'; counts: 'flows', 'affected', 'outages', 'lost', 'duplicated', 'reordered',
@@ -58,26 +58,26 @@ def convergence(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 
     Raises PlanError for a pacing that is not constant.
     """
-    settings, rows = setting.plan.settings_of(ConvergenceSettings), []
+    settings, rows = inputs.plan.settings_of(ConvergenceSettings), []
     without: list[str] = []
-    if any(content.pacing != Constant() for content in setting.plan.contents()):
+    if any(content.pacing != Constant() for content in inputs.plan.contents()):
         problem = "interruptions are known to the time between two frames, which must be constant"
         raise PlanError("pacing", problem, "leave it out")
-    events = settings.happening(setting.capabilities)
-    pairs = setting.plan.pairs()
-    flows = len(pairs) * sum(content.streams for content in setting.plan.contents())
+    events = settings.happening(inputs.capabilities)
+    pairs = inputs.plan.pairs()
+    flows = len(pairs) * sum(content.streams for content in inputs.plan.contents())
     flows_of_a_port = flows / len({transmit for transmit, _ in pairs})
-    for size in setting.plan.frame_bytes:
-        rate = setting.fps(settings.rate_fps, size) or min(_DEFAULT_FPS, setting.line_fps(size) or _DEFAULT_FPS)
+    for size in inputs.plan.frame_bytes:
+        rate = inputs.fps(settings.rate_fps, size) or min(_DEFAULT_FPS, inputs.line_fps(size) or _DEFAULT_FPS)
         # Whole frames of each flow: with a thousand flows, what is rounded would be more than the tester may leave out.
-        frames = math.ceil(settings.length_s(setting.capabilities) * rate / flows_of_a_port)
+        frames = math.ceil(settings.length_s(inputs.capabilities) * rate / flows_of_a_port)
         length_s = frames * flows_of_a_port / rate
         interval_ns = max(SAMPLING_NS, round(length_s * 1e9 * flows / _INTERVALS))
-        trial = setting.trial(
+        trial = inputs.trial(
             phrase("convergence, {size} byte", size=size), size, rate, length_s, interval_ns=interval_ns
         )
         more: dict[str, object] = {"events": events, "links_may_fail": True}
-        more["anywhere"] = bool(setting.plan.listening())
+        more["anywhere"] = bool(inputs.plan.listening())
         if settings.hops:
             more["changes"] = "changed"
         record = yield from _calm(trial.model_copy(update=more))

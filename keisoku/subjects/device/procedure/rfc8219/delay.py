@@ -14,6 +14,7 @@ from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
 from keisoku.subjects.device.method.latency_figures import of_percentile
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import (
     corrected_percentile,
     error_of_median,
@@ -22,7 +23,6 @@ from keisoku.subjects.device.method.repetitions import (
     summary,
 )
 from keisoku.subjects.device.method.rows import rows_by_size
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8219 import deviations as rfc8219_deviations
 from keisoku.subjects.device.procedure.rfc8219.settings import DelaySettings
 from keisoku.subjects.device.record.trial import Trial
@@ -35,14 +35,14 @@ _FIGURES = {"typical": 50.0, "worst_case": 99.9}
 """§7.2: TL = Median(Li), WCL = L99.9thPercentile."""
 
 
-def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def delay(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size: 'typical' and 'worst_case' (ns), medians of all trials, each with '_p1' and '_p99' of them."""
-    settings = setting.plan.settings_of(DelaySettings)
-    found = _deviations(setting)
+    settings = inputs.plan.settings_of(DelaySettings)
+    found = _deviations(inputs)
 
     def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
         tag = round(rate * settings.tag_after_s)
-        records = yield from repeat(setting, "delay", size, rate, settings.trial_s, settings.repetitions, tag=tag)
+        records = yield from repeat(inputs, "delay", size, rate, settings.trial_s, settings.repetitions, tag=tag)
         fewest = min((_tagged(record) for record in records if record.valid), default=_TAGS)
         if fewest < _TAGS:
             found.append(
@@ -54,13 +54,13 @@ def delay(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     tags=_TAGS,
                 )
             )
-        return _row(setting, records)
+        return _row(inputs, records)
 
-    rows = yield from rows_by_size(setting, settings.rate_fps, row)
+    rows = yield from rows_by_size(inputs, settings.rate_fps, row)
     return Result(measurement="delay", rows=rows, deviations=found)
 
 
-def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+def _row(inputs: MethodInput, records: list[TrialRecord]) -> Row:
     size = records[0].trial.frame_bytes
     usable = [record for record in records if record.valid and _tagged(record) > 0]
     if not usable:
@@ -86,7 +86,7 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
         errors = error_of_median(len(known), error), error, error
         for suffix, value_ns, own in zip(("", "_p1", "_p99"), values, errors, strict=True):
             contributions = of_percentile(half_width_ns, own)
-            figures[name + suffix] = corrected_percentile(setting, value_ns, contributions, usable[0].trial, latencies)
+            figures[name + suffix] = corrected_percentile(inputs, value_ns, contributions, usable[0].trial, latencies)
     return Row(frame_bytes=size, figures=figures, trial=usable[0].index, remark=spoiled(records))
 
 
@@ -95,10 +95,10 @@ def _tagged(record: TrialRecord) -> int:
     return since.negative + sum(since.counts) if since is not None else 0
 
 
-def _deviations(setting: Setting) -> list[str]:
-    used, standard = setting.plan.settings_of(DelaySettings), DelaySettings()
+def _deviations(inputs: MethodInput) -> list[str]:
+    used, standard = inputs.plan.settings_of(DelaySettings), DelaySettings()
     found = [deviations.FIFO]
-    found += rfc8219_deviations.delay(setting, "§7.2", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
+    found += rfc8219_deviations.delay(inputs, "§7.2", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
     if used.tag_after_s < standard.tag_after_s:
         found.append(
             phrase(

@@ -14,9 +14,9 @@ from keisoku.subjects.device.analysis.rises import error_of_medians
 from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method.latency_figures import of_percentile
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.repetitions import difference, error_of_median, repeat, spoiled, summary
 from keisoku.subjects.device.method.rows import rows_by_size
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8219 import deviations as rfc8219_deviations
 from keisoku.subjects.device.procedure.rfc8219.settings import DelayVariationSettings
 from keisoku.subjects.device.record.counts import Tracked
@@ -25,25 +25,25 @@ from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
 
-def delay_variation(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def delay_variation(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, in ns, medians of all trials: 'pdv', 'pdv_p1', 'pdv_p99', 'ipdv_min', 'ipdv_median', 'ipdv_max'.
 
     IPDV keeps its sign: its distribution is in each trial's record.
     """
-    used, standard = setting.plan.settings_of(DelayVariationSettings), DelayVariationSettings()
-    found = rfc8219_deviations.delay(setting, "§7.3", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
+    used, standard = inputs.plan.settings_of(DelayVariationSettings), DelayVariationSettings()
+    found = rfc8219_deviations.delay(inputs, "§7.3", used.trial_s, standard.trial_s, used.repetitions, used.rate_fps)
 
     def row(size: int, rate: float) -> Generator[Trial, TrialRecord, Row]:
         records = yield from repeat(
-            setting, phrase("delay variation"), size, rate, used.trial_s, used.repetitions, variation=True
+            inputs, phrase("delay variation"), size, rate, used.trial_s, used.repetitions, variation=True
         )
-        return _row(setting, records)
+        return _row(inputs, records)
 
-    rows = yield from rows_by_size(setting, used.rate_fps, row)
+    rows = yield from rows_by_size(inputs, used.rate_fps, row)
     return Result(measurement="delay_variation", rows=rows, deviations=found)
 
 
-def _row(setting: Setting, records: list[TrialRecord]) -> Row:
+def _row(inputs: MethodInput, records: list[TrialRecord]) -> Row:
     size = records[0].trial.frame_bytes
     usable = [record for record in records if record.valid]
     figures: dict[str, Quantity] = {}
@@ -59,11 +59,11 @@ def _row(setting: Setting, records: list[TrialRecord]) -> Row:
             figures[name] = Quantity(value=median, unit="ns")
             continue
         half_width_ns = statistics.fmean(value.half_width_ns for value in values)
-        figures[name] = difference(setting, median, of_percentile(half_width_ns, error), usable[0])
+        figures[name] = difference(inputs, median, of_percentile(half_width_ns, error), usable[0])
         if name == "pdv":
             own = of_percentile(half_width_ns, error / error_of_median(len(known_ns), 1.0))
-            figures["pdv_p1"] = difference(setting, low, own, usable[0])
-            figures["pdv_p99"] = difference(setting, high, own, usable[0])
+            figures["pdv_p1"] = difference(inputs, low, own, usable[0])
+            figures["pdv_p99"] = difference(inputs, high, own, usable[0])
     if not figures:
         remark = join_texts("; ", why_invalid(records[0])) or phrase("nothing was forwarded")
         return Row(frame_bytes=size, figures={}, remark=remark)

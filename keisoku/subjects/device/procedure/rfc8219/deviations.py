@@ -9,7 +9,7 @@ from ipaddress import ip_address, ip_network
 
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.method import deviations
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Relative
 from keisoku.units import NAMED_SIZES
@@ -19,10 +19,10 @@ RFC5180_ADDRESSES = ip_network("2001:2::/48")
 
 
 def delay(
-    setting: Setting, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | Relative | None
+    inputs: MethodInput, clause: str, used_s: float, wanted_s: float, trials: int, rate_fps: float | Relative | None
 ) -> list[str]:
     """Deviations common to RFC 8219 §7.2 and §7.3, and of IPv6 test frames from RFC 5180."""
-    plan = setting.plan
+    plan = inputs.plan
     found = []
     if used_s < wanted_s:
         found.append(
@@ -55,7 +55,7 @@ def delay(
             )
         )
     found += rfc5180(plan)
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import FullRate, flows_trial, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.trial import NS_PER_S, Constant, Flow, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -69,7 +69,7 @@ class Backlog:
 
 
 def unqueued(
-    setting: Setting, frame_bytes: int, full: FullRate, flows: Sequence[Flow]
+    inputs: MethodInput, frame_bytes: int, full: FullRate, flows: Sequence[Flow]
 ) -> Generator[Trial, TrialRecord, Unqueued | str]:
     """Each flow's latency while nothing else is sent, one flow after the other; or why there is none."""
     each_s = _ALONE_FRAMES / (_ALONE_SHARE * full.fps)
@@ -86,7 +86,7 @@ def unqueued(
         for place, flow in enumerate(flows)
     ]
     purpose = phrase("each flow alone, {frame_bytes} byte", frame_bytes=frame_bytes)
-    record = yield from reliably(flows_trial(setting, purpose, frame_bytes, full, len(flows) * each_s, alone))
+    record = yield from reliably(flows_trial(inputs, purpose, frame_bytes, full, len(flows) * each_s, alone))
     known = {
         (stream.transmit, stream.receive): stream.tracked.latency
         for stream in record.facts.streams

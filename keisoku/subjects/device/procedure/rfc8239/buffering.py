@@ -20,8 +20,8 @@ from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.backlog import NOT_EMPTY, Backlog, Unqueued, backlog, unqueued
 from keisoku.subjects.device.procedure.rfc8239.frame_search import Bracket, search_frames
 from keisoku.subjects.device.procedure.rfc8239.settings import BufferingSettings
@@ -52,7 +52,7 @@ class _Found:
     inflections: list[Bracket] = field(default_factory=list)
 
 
-def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def buffering(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, case and output.
 
     'buffer' (byte) and 'buffer_time' (ns, in which it empties) come from the latency at which the maximum stays
@@ -63,20 +63,20 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     the output is exactly as fast as the input. 'variation' is the largest percentage of variation between repetitions
     (§3.3).
     """
-    settings = setting.plan.settings_of(BufferingSettings)
-    count = rfc8239.ports(setting, 3, "buffering")
-    cases = _cases(setting, count)
+    settings = inputs.plan.settings_of(BufferingSettings)
+    count = rfc8239.ports(inputs, 3, "buffering")
+    cases = _cases(inputs, count)
     rows: list[Row] = []
     rates: list[FullRate] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         for case in cases:
-            full = yield from full_rate(setting, size, case.flows, settings.maximum_fps)
+            full = yield from full_rate(inputs, size, case.flows, settings.maximum_fps)
             rates.append(full)
-            rows += yield from _Congestion(setting, size, case, full).measure()
+            rows += yield from _Congestion(inputs, size, case, full).measure()
     return Result(
         measurement="buffering",
         rows=rows,
-        deviations=_deviations(setting, count) + rfc8239.deviations(setting, rates),
+        deviations=_deviations(inputs, count) + rfc8239.deviations(inputs, rates),
         remarks=_remarks(rows),
     )
 
@@ -84,9 +84,9 @@ def buffering(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
 class _Congestion:
     """One case at one size."""
 
-    def __init__(self, setting: Setting, frame_bytes: int, case: _Case, full: FullRate) -> None:
-        self.setting, self.frame_bytes, self.case, self.full = setting, frame_bytes, case, full
-        settings = setting.plan.settings_of(BufferingSettings)
+    def __init__(self, inputs: MethodInput, frame_bytes: int, case: _Case, full: FullRate) -> None:
+        self.inputs, self.frame_bytes, self.case, self.full = inputs, frame_bytes, case, full
+        settings = inputs.plan.settings_of(BufferingSettings)
         self.extra_fps = full.fps * settings.oversubscription_percent / 100
         self.most = max(1, int(self.extra_fps * settings.limit_s))
         self.alone: Unqueued | None = None
@@ -97,7 +97,7 @@ class _Congestion:
     def measure(self) -> Generator[Trial, TrialRecord, list[Row]]:
         """Rows of all outputs of the case."""
         found = {output: _Found() for output in self.case.outputs}
-        alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.case.flows)
+        alone = yield from unqueued(self.inputs, self.frame_bytes, self.full, self.case.flows)
         if isinstance(alone, str):
             return [self._nothing(output, alone) for output in found]
         self.alone = alone
@@ -106,7 +106,7 @@ class _Congestion:
             longest = yield from self._fill(output)
             if longest is not None:
                 long[output] = longest
-        for number in range(self.setting.plan.settings_of(BufferingSettings).repetitions):
+        for number in range(self.inputs.plan.settings_of(BufferingSettings).repetitions):
             if number:
                 self.trials = {}
             for output, longest in long.items():
@@ -139,7 +139,7 @@ class _Congestion:
             held = yield from self._held(frames, output)
             return None if held is None else held.frames < reached
 
-        step = self.setting.plan.settings_of(BufferingSettings).step_frames
+        step = self.inputs.plan.settings_of(BufferingSettings).step_frames
         known = found.inflections[-1] if found.inflections else None
         first = known.passed if known and known.passed else longest // 2
         bracket = yield from search_frames(grows, first, longest, step, step if known else max(1, longest // 4))
@@ -158,7 +158,7 @@ class _Congestion:
                 frame_bytes=self.frame_bytes,
             )
             self.trials[frames] = yield from reliably(
-                flows_trial(self.setting, purpose, self.frame_bytes, self.full, seconds, self.case.flows)
+                flows_trial(self.inputs, purpose, self.frame_bytes, self.full, seconds, self.case.flows)
             )
         record = self.trials[frames]
         if not record.valid:
@@ -188,7 +188,7 @@ class _Congestion:
             ),
             "service": Quantity(value=1e9 / service_ns, unit="frames/s"),
             "max": observed(
-                self.setting.bias.corrected(
+                self.inputs.bias.corrected(
                     max(top.max_latency_ns for top in tops), size, record.offered_fps, single_frame=True
                 )
             ),
@@ -212,9 +212,9 @@ class _Congestion:
         return self.case.name if self.case.name.endswith(to) else f"{self.case.name}: {to}"
 
 
-def _cases(setting: Setting, count: int) -> list[_Case]:
+def _cases(inputs: MethodInput, count: int) -> list[_Case]:
     """RFC 8239 §3.2 procedures 2), 3) and 4)."""
-    settings = setting.plan.settings_of(BufferingSettings)
+    settings = inputs.plan.settings_of(BufferingSettings)
     line, extra = settings.load_percent / 100, settings.oversubscription_percent / 100
     turns = rfc8239.outputs(count, settings.outputs)
     found = []
@@ -249,8 +249,8 @@ def _cases(setting: Setting, count: int) -> list[_Case]:
     return found
 
 
-def _deviations(setting: Setting, count: int) -> list[str]:
-    settings = setting.plan.settings_of(BufferingSettings)
+def _deviations(inputs: MethodInput, count: int) -> list[str]:
+    settings = inputs.plan.settings_of(BufferingSettings)
     found = [phrase("RFC 8239 §3.2: unicast frames of DSCP 0 only; no multicast, no other class of service")]
     if settings.oversubscription_percent != 1:
         found.append(

@@ -14,8 +14,8 @@ from keisoku.language import phrase, plural
 from keisoku.subjects.device.analysis.loss_ratio import share
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.settings import HeadOfLineSettings
 from keisoku.subjects.device.record.facts import StreamFacts
 from keisoku.subjects.device.record.trial import Constant, Flow, Trial
@@ -24,7 +24,7 @@ from keisoku.subjects.device.record.trial_record import TrialRecord
 _Group = tuple[int, int, int, int]
 
 
-def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def head_of_line(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and group of ports.
 
     'loss' (%) of the flow to the uncongested output while the other one is congested, 'alone' (%) of the same flow
@@ -32,13 +32,13 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     nothing slows down the inputs. 'delay' (ns): by how much the congestion lengthens the uncongested flow's maximum
     latency.
     """
-    settings = setting.plan.settings_of(HeadOfLineSettings)
-    count = rfc8239.ports(setting, 4, "head_of_line")
+    settings = inputs.plan.settings_of(HeadOfLineSettings)
+    count = rfc8239.ports(inputs, 4, "head_of_line")
     rows: list[Row] = []
     rates: list[FullRate] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         load = settings.load_percent / 100
-        full = yield from full_rate(setting, size, _flows(_groups(count, 0), load, congest=True), settings.maximum_fps)
+        full = yield from full_rate(inputs, size, _flows(_groups(count, 0), load, congest=True), settings.maximum_fps)
         rates.append(full)
         for shift in range(settings.shifts or count):
             groups = _groups(count, shift)
@@ -46,9 +46,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             for name, congest in ((phrase("without congestion"), False), (phrase("congested"), True)):
                 purpose = phrase("{name}, ports shifted by {shift}, {size} byte", name=name, shift=shift, size=size)
                 flows = _flows(groups, load, congest)
-                records.append(
-                    (yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows)))
-                )
+                records.append((yield from reliably(flows_trial(inputs, purpose, size, full, settings.trial_s, flows))))
             rows += [_row(group, place, *records) for place, group in enumerate(groups)]
     found = []
     if count < 8:
@@ -56,7 +54,7 @@ def head_of_line(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     if (settings.shifts or count) < count:
         found.append(phrase("RFC 8239 §5.2: not every port was tested in every place of a group"))
     found.append(phrase("RFC 8239 §5.2 2): no load was split over four outputs, 25 % to each"))
-    return Result(measurement="head_of_line", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+    return Result(measurement="head_of_line", rows=rows, deviations=found + rfc8239.deviations(inputs, rates))
 
 
 def _groups(count: int, shift: int) -> list[_Group]:

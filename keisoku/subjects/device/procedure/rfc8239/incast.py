@@ -18,8 +18,8 @@ from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import latency_figures
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.content import SHORT_NAMES
 from keisoku.subjects.device.procedure.rfc8239.settings import LINE_RATE_PERCENT, IncastSettings
 from keisoku.subjects.device.record.facts import StreamFacts
@@ -31,32 +31,32 @@ _HEADER_BYTES = dict(zip(SHORT_NAMES, (14, 42, 62), strict=True))
 _FCS_BYTES = 4
 
 
-def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def incast(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, receiver and flow, and one for all flows of a receiver together.
 
     'goodput' (bit/s): what was forwarded of the frames' payload, without headers and FCS, over the trial's time
     (RFC 8238 §7). 'min', 'mean', 'p99' and 'max' (ns): latency of every frame. 'loss' (%).
     Raises PlanError if no sender is left for bursts.
     """
-    settings = setting.plan.settings_of(IncastSettings)
-    count = rfc8239.ports(setting, 3, "incast")
+    settings = inputs.plan.settings_of(IncastSettings)
+    count = rfc8239.ports(inputs, 3, "incast")
     if settings.steady_ports > count - 2:
         problem = f"{settings.steady_ports} of {count - 1} senders send all the time, so none is left for bursts"
         raise PlanError("incast.steady_ports", problem, f"use at most {count - 2}, or more ports")
     rows: list[Row] = []
     rates: list[FullRate] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         for output in rfc8239.outputs(count, settings.outputs):
             others = [(output + step) % count for step in range(1, count)]
             every = [Flow(transmit=port, receive=output, pacing=Constant()) for port in others]
-            full = yield from full_rate(setting, size, every, settings.maximum_fps)
+            full = yield from full_rate(inputs, size, every, settings.maximum_fps)
             rates.append(full)
-            flows = _flows(setting, others, output, full)
+            flows = _flows(inputs, others, output, full)
             purpose = phrase(
                 "{named} to {output}, {size} byte", named=rfc8239.named(others), output=output + 1, size=size
             )
-            record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
-            rows += _rows(setting, record)
+            record = yield from reliably(flows_trial(inputs, purpose, size, full, settings.trial_s, flows))
+            rows += _rows(inputs, record)
     found = [
         phrase(
             "RFC 8239 §6.2: stateless frames are sent in place of TCP: they have no congestion "
@@ -71,11 +71,11 @@ def incast(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             "synchronisation is not reported"
         )
     )
-    return Result(measurement="incast", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+    return Result(measurement="incast", rows=rows, deviations=found + rfc8239.deviations(inputs, rates))
 
 
-def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate) -> list[Flow]:
-    settings = setting.plan.settings_of(IncastSettings)
+def _flows(inputs: MethodInput, others: Sequence[int], output: int, full: FullRate) -> list[Flow]:
+    settings = inputs.plan.settings_of(IncastSettings)
     steady, bursting = others[: settings.steady_ports], others[settings.steady_ports :]
     share = settings.burst_frames / settings.period_s / full.fps
     left = LINE_RATE_PERCENT / 100 - share * len(bursting)
@@ -88,49 +88,49 @@ def _flows(setting: Setting, others: Sequence[int], output: int, full: FullRate)
     return found + [Flow(transmit=port, receive=output, share=share, pacing=pacing) for port in bursting]
 
 
-def _rows(setting: Setting, record: TrialRecord) -> list[Row]:
+def _rows(inputs: MethodInput, record: TrialRecord) -> list[Row]:
     size = record.trial.frame_bytes
     if not record.valid:
         return [Row(frame_bytes=size, figures={}, trial=record.index, remark=join_texts("; ", why_invalid(record)))]
-    steady = setting.plan.settings_of(IncastSettings).steady_ports
+    steady = inputs.plan.settings_of(IncastSettings).steady_ports
     rows = []
     for place, stream in enumerate(record.facts.streams):
         kind = (
             phrase("steady")
             if place < steady
-            else phrase("bursts of {burst_frames}", burst_frames=setting.plan.settings_of(IncastSettings).burst_frames)
+            else phrase("bursts of {burst_frames}", burst_frames=inputs.plan.settings_of(IncastSettings).burst_frames)
         )
         case = phrase(
             "{transmit} to {receive}, {kind}", transmit=stream.transmit + 1, receive=stream.receive + 1, kind=kind
         )
-        figures = _figures(setting, record, [stream])
+        figures = _figures(inputs, record, [stream])
         latency = stream.tracked.latency
         if latency is not None:
             samples = [samples_of(record, stream.tracked)]
             figures |= latency_figures(
-                setting.bias, [latency], size, record.offered_fps, percents={"p99": 99.0}, samples=samples
+                inputs.bias, [latency], size, record.offered_fps, percents={"p99": 99.0}, samples=samples
             )
         rows.append(Row(frame_bytes=size, case=case, figures=figures, trial=record.index))
     receiver = record.facts.streams[0].receive + 1
-    figures = _figures(setting, record, record.facts.streams)
+    figures = _figures(inputs, record, record.facts.streams)
     rows.append(
         Row(frame_bytes=size, case=phrase("all to {receiver}", receiver=receiver), figures=figures, trial=record.index)
     )
     return rows
 
 
-def _figures(setting: Setting, record: TrialRecord, streams: Sequence[StreamFacts]) -> dict[str, Quantity]:
+def _figures(inputs: MethodInput, record: TrialRecord, streams: Sequence[StreamFacts]) -> dict[str, Quantity]:
     offered = sum(stream.offered_frames for stream in streams)
     forwarded = sum(stream.tracked.forwarded_frames for stream in streams)
-    payload_bytes = max(0, record.trial.frame_bytes - _FCS_BYTES - _header_bytes(setting))
+    payload_bytes = max(0, record.trial.frame_bytes - _FCS_BYTES - _header_bytes(inputs))
     return {
         "goodput": Quantity(value=8 * payload_bytes * forwarded * NS_PER_S / record.trial.duration_ns, unit="bit/s"),
         "loss": share(offered - forwarded, offered),
     }
 
 
-def _header_bytes(setting: Setting) -> int:
-    headers = setting.plan.contents()[0].headers
+def _header_bytes(inputs: MethodInput) -> int:
+    headers = inputs.plan.contents()[0].headers
     return _HEADER_BYTES.get(headers) or len(parse(headers).packet())
 
 

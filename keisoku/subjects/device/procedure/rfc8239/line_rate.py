@@ -22,8 +22,8 @@ from keisoku.subjects.device.analysis.samples import samples_of
 from keisoku.subjects.device.entry import LATENCIES, Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import latency_figures, observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.plan.pattern import pairs
 from keisoku.subjects.device.procedure.rfc8239.settings import LINE_RATE_PERCENT, LineRateSettings
 from keisoku.subjects.device.record.counts import Latency
@@ -34,7 +34,7 @@ from keisoku.subjects.device.record.validity import why_invalid
 _HIGH_PERCENT = 99.0
 
 
-def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def line_rate(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size, pattern and load; all figures of a row are of one trial.
 
     'line_share' (% of 100 %) and 'lost' (frames) of all ports; 'min', 'mean', 'max' (ns) FIFO; where the link has a
@@ -44,24 +44,24 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     is the mean, 'jitter_p99' and 'jitter_max' are those of the worst flow. The least PDV, which §2.2 asks for, is 0 by
     its definition. The row's trial holds the histogram.
     """
-    settings = setting.plan.settings_of(LineRateSettings)
-    count = rfc8239.ports(setting, 2, "line_rate")
+    settings = inputs.plan.settings_of(LineRateSettings)
+    count = rfc8239.ports(inputs, 2, "line_rate")
     even = count - count % 2
     patterns = {phrase("port pairs"): pairs("pairs", even)} | (
         {phrase("full mesh"): pairs("mesh", count)} if count > 2 else {}
     )
     rows: list[Row] = []
     rates: list[FullRate] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         for name, ways in patterns.items():
             flows = _flows(ways, 1.0)
-            full = yield from full_rate(setting, size, flows, settings.maximum_fps)
+            full = yield from full_rate(inputs, size, flows, settings.maximum_fps)
             rates.append(full)
             for percent in settings.loads_percent:
                 flows = _flows(ways, percent / 100)
                 purpose = phrase("{name} {percent:g} %, {size} byte", name=name, percent=percent, size=size)
-                record = yield from reliably(flows_trial(setting, purpose, size, full, settings.trial_s, flows))
-                rows.append(_row(setting, name, percent, full, record))
+                record = yield from reliably(flows_trial(inputs, purpose, size, full, settings.trial_s, flows))
+                rows.append(_row(inputs, name, percent, full, record))
     found = [
         phrase("RFC 8239 §2.2: no snake test: ports of the DUT that are not connected to the tester are not tested")
     ]
@@ -74,7 +74,7 @@ def line_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             phrase("RFC 8239 §2.3: no load of {line_rate_percent} % was tested", line_rate_percent=LINE_RATE_PERCENT)
         )
     return Result(
-        measurement="line_rate", rows=rows, deviations=found + rfc8239.deviations(setting, rates, all_sizes=True)
+        measurement="line_rate", rows=rows, deviations=found + rfc8239.deviations(inputs, rates, all_sizes=True)
     )
 
 
@@ -84,7 +84,7 @@ def _flows(ways: list[tuple[int, int]], load: float) -> list[Flow]:
     return [Flow(transmit=one, receive=other, share=load / sent[one], pacing=Constant()) for one, other in ways]
 
 
-def _row(setting: Setting, name: str, percent: float, full: FullRate, record: TrialRecord) -> Row:
+def _row(inputs: MethodInput, name: str, percent: float, full: FullRate, record: TrialRecord) -> Row:
     size, tracked, sent = record.trial.frame_bytes, record.facts.tracked, record.facts.sent
     figures = {"load": Quantity(value=percent, unit="%", uncertainty=0.0)}
     if not record.valid or tracked.latency is None:
@@ -96,11 +96,11 @@ def _row(setting: Setting, name: str, percent: float, full: FullRate, record: Tr
         value=float(sent.offered_frames - tracked.forwarded_frames), unit="frames", uncertainty=0.0
     )
 
-    speed = setting.capabilities.link_bits_per_second
+    speed = inputs.capabilities.link_bits_per_second
     samples = [samples_of(record, tracked)]
     outputs = _outputs(record)
     found = latency_figures(
-        setting.bias,
+        inputs.bias,
         [tracked.latency],
         size,
         record.offered_fps,

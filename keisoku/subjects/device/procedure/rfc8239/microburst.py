@@ -16,8 +16,8 @@ from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import rfc8239
 from keisoku.subjects.device.method.latency_figures import observed
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc8239 import SIZES_TEXT, FullRate, flows_trial, full_rate, reliably
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc8239.backlog import (
     NOT_EMPTY,
     Backlog,
@@ -34,7 +34,7 @@ from keisoku.subjects.device.record.trial_record import TrialRecord
 _FIRST_FRAMES = 16
 
 
-def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def microburst(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row for each size and output, with means over all repetitions.
 
     'burst' (frames of each port), 'microburst' (frames of all ports together) and 'microburst_bytes': the largest
@@ -42,18 +42,18 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
     'buffer_time' (ns) are what the output held of the smallest burst with loss, from its longest latency. 'max' (ns)
     is the longest latency of the largest burst without loss, 'offered' (frames/s) its measured intensity.
     """
-    settings = setting.plan.settings_of(MicroburstSettings)
-    count = rfc8239.ports(setting, 3, "microburst")
+    settings = inputs.plan.settings_of(MicroburstSettings)
+    count = rfc8239.ports(inputs, 3, "microburst")
     rows: list[Row] = []
     rates: list[FullRate] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         for output in rfc8239.outputs(count, settings.outputs):
             others = [port for port in range(count) if port != output]
             share = settings.intensity_percent / 100
             flows = tuple(Flow(transmit=port, receive=output, share=share, pacing=Constant()) for port in others)
-            full = yield from full_rate(setting, size, flows, settings.maximum_fps)
+            full = yield from full_rate(inputs, size, flows, settings.maximum_fps)
             rates.append(full)
-            rows.append((yield from _Bursts(setting, size, output, flows, full).measure()))
+            rows.append((yield from _Bursts(inputs, size, output, flows, full).measure()))
     found = [phrase("RFC 8239 §4.2: N-1 ports sent to 1, no other configuration was tested")]
     if settings.intensity_percent != 100:
         found.append(
@@ -64,14 +64,14 @@ def microburst(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
         )
     if settings.outputs != "each":
         found.append(phrase("RFC 8239 §4.2: not every port was tested as output"))
-    return Result(measurement="microburst", rows=rows, deviations=found + rfc8239.deviations(setting, rates))
+    return Result(measurement="microburst", rows=rows, deviations=found + rfc8239.deviations(inputs, rates))
 
 
 @dataclass
 class _Bursts:
     """Bursts of one size to one output."""
 
-    setting: Setting
+    inputs: MethodInput
     frame_bytes: int
     output: int
     flows: tuple[Flow, ...]
@@ -85,8 +85,8 @@ class _Bursts:
 
     def measure(self) -> Generator[Trial, TrialRecord, Row]:
         """All repetitions."""
-        settings = self.setting.plan.settings_of(MicroburstSettings)
-        alone = yield from unqueued(self.setting, self.frame_bytes, self.full, self.flows)
+        settings = self.inputs.plan.settings_of(MicroburstSettings)
+        alone = yield from unqueued(self.inputs, self.frame_bytes, self.full, self.flows)
         if isinstance(alone, str):
             return self._row_of({}, alone)
         fps = self.full.fps * settings.intensity_percent / 100
@@ -112,7 +112,7 @@ class _Bursts:
                 output=self.output + 1,
                 frame_bytes=self.frame_bytes,
             )
-            trial = flows_trial(self.setting, purpose, self.frame_bytes, self.full, frames / fps, self.flows)
+            trial = flows_trial(self.inputs, purpose, self.frame_bytes, self.full, frames / fps, self.flows)
             record = yield from reliably(trial)
             if not record.valid:
                 self.spoiled = record.invalid_because
@@ -124,7 +124,7 @@ class _Bursts:
             lossy[frames] = record
             return False
 
-        step = self.setting.plan.settings_of(MicroburstSettings).step_frames
+        step = self.inputs.plan.settings_of(MicroburstSettings).step_frames
         bracket = yield from search_frames(passes, first, most, step, stride)
         self.brackets.append(bracket)
         if bracket.failed in lossy:
@@ -136,7 +136,7 @@ class _Bursts:
         return record.facts.sent.offered_frames
 
     def _row(self, alone: Unqueued) -> Row:
-        settings, size, senders = self.setting.plan.settings_of(MicroburstSettings), self.frame_bytes, len(self.flows)
+        settings, size, senders = self.inputs.plan.settings_of(MicroburstSettings), self.frame_bytes, len(self.flows)
         last = self.brackets[-1]
         burst = self._burst(last.by_tester or last.failed is None)
         figures = {}
@@ -160,7 +160,7 @@ class _Bursts:
             figures["offered"] = Quantity(value=self.passed.offered_fps, unit="frames/s")
             if latency is not None:
                 rate = self.passed.offered_fps
-                longest = self.setting.bias.corrected(latency.max_ns, size, rate, single_frame=True)
+                longest = self.inputs.bias.corrected(latency.max_ns, size, rate, single_frame=True)
                 figures["max"] = observed(longest)
             starts = [sender.sent.first_sent_ns for sender in self.passed.senders]
             if max(starts) > min(starts):
@@ -177,7 +177,7 @@ class _Bursts:
         if open_ended:
             return Quantity(value=max(bursts), unit="frames", bound="at least") if max(bursts) else None
         error = half_width(bursts) if len(bursts) > 1 else 0.0
-        unsure = self.setting.plan.settings_of(MicroburstSettings).step_frames + error
+        unsure = self.inputs.plan.settings_of(MicroburstSettings).step_frames + error
         return Quantity(value=sum(bursts) / len(bursts), unit="frames", uncertainty=unsure)
 
     def _row_of(self, figures: dict[str, Quantity], remark: str) -> Row:

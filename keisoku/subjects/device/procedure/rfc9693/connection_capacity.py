@@ -12,8 +12,8 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionCapacitySettings
@@ -24,13 +24,13 @@ _FAILURES = 2
 """A number of which few fail does so in so many trials in a row: a frame lost by chance must not lower the capacity."""
 
 
-def connection_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def connection_capacity(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'connections', then a row a trial, then a row for each of the first connections that failed in
     the trial with the smallest number of connections that failed, with 'opened' (s since the first was)."""
     rows: list[Row] = []
-    for size in setting.plan.frame_bytes:
-        rows += yield from _of_size(setting, size)
-    found = connection_trial.deviations(setting, setting.plan.settings_of(ConnectionCapacitySettings))
+    for size in inputs.plan.frame_bytes:
+        rows += yield from _of_size(inputs, size)
+    found = connection_trial.deviations(inputs, inputs.plan.settings_of(ConnectionCapacitySettings))
     found.append(
         phrase(
             "RFC 9693: all trials open connections at one rate, not at the highest one for each number of connections"
@@ -39,14 +39,14 @@ def connection_capacity(setting: Setting) -> Generator[Trial, TrialRecord, Resul
     return Result(measurement="connection_capacity", rows=rows, deviations=found)
 
 
-def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[Row]]:
-    settings = setting.plan.settings_of(ConnectionCapacitySettings)
+def _of_size(inputs: MethodInput, size: int) -> Generator[Trial, TrialRecord, list[Row]]:
+    settings = inputs.plan.settings_of(ConnectionCapacitySettings)
     most = settings.most_connections
     low, high = 0, most + 1
     asked, step, guessed = min(settings.connections, most), 0, False
     seen: list[ConnectionOutcome] = []
     while high - low > max(1, settings.resolution_percent / 100 * low):
-        one = yield from _judged(setting, settings, size, asked, seen)
+        one = yield from _judged(inputs, settings, size, asked, seen)
         if one.passed is None:
             break
         if one.passed:
@@ -70,11 +70,15 @@ def _of_size(setting: Setting, size: int) -> Generator[Trial, TrialRecord, list[
 
 
 def _judged(
-    setting: Setting, settings: ConnectionCapacitySettings, size: int, connections: int, seen: list[ConnectionOutcome]
+    inputs: MethodInput,
+    settings: ConnectionCapacitySettings,
+    size: int,
+    connections: int,
+    seen: list[ConnectionOutcome],
 ) -> Generator[Trial, TrialRecord, ConnectionOutcome]:
     """The trial that decides about a number of connections; all of them are added to `seen`."""
     for _ in range(_FAILURES):
-        trial = connection_trial.connection_trial(setting, settings, size, connections, settings.open_fps)
+        trial = connection_trial.connection_trial(inputs, settings, size, connections, settings.open_fps)
         one = yield from attempt(trial)
         seen.append(one)
         # Where many fail, chance is not the reason.

@@ -8,9 +8,9 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionRateSettings
@@ -23,12 +23,12 @@ _FAILURES = 2
 """A rate fails if it fails in so many trials in a row."""
 
 
-def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def connection_rate(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'rate' (connections/s), then a row a trial with the rate that was offered, 'offered_rate', and
     the counts of connections."""
-    settings = setting.plan.settings_of(ConnectionRateSettings)
+    settings = inputs.plan.settings_of(ConnectionRateSettings)
     rows: list[Row] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         seen: list[ConnectionOutcome] = []
 
         def probe(
@@ -37,7 +37,7 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             if seen and settings.connections / fps > _LONGEST_S:
                 return False
             for _ in range(_FAILURES):
-                trial = connection_trial.connection_trial(setting, settings, size, settings.connections, fps)
+                trial = connection_trial.connection_trial(inputs, settings, size, settings.connections, fps)
                 one = yield from attempt(trial)
                 seen.append(one)
                 if one.passed is not False:
@@ -46,11 +46,11 @@ def connection_rate(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
             slow = one.passed and _offered_rate(one).value < fps * (1 - settings.resolution_percent / 100)
             return None if slow else one.passed
 
-        ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        ceiling = inputs.fps(settings.maximum_fps, size) or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found, seen))
         rows += [_row(one, size) for one in seen]
-    return Result(measurement="connection_rate", rows=rows, deviations=connection_trial.deviations(setting, settings))
+    return Result(measurement="connection_rate", rows=rows, deviations=connection_trial.deviations(inputs, settings))
 
 
 def _summary(size: int, found: Boundary, seen: list[ConnectionOutcome]) -> Row:

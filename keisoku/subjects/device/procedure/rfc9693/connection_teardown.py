@@ -15,7 +15,7 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.ground.statistics.uncertainty import half_width
 from keisoku.language import phrase
 from keisoku.subjects.device.entry import Procedure
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import ConnectionOutcome, attempt, count, no_command
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionTeardownSettings
@@ -26,21 +26,21 @@ _STAMPS_S = 2e-9
 """Both times are whole nanoseconds, each from one stamp to another."""
 
 
-def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def connection_teardown(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'rate' (connections/s) and 'time' (s), then a row a repetition with the number of valid
     'connections', the 'time' in which they were forgotten, and that of one connection, 'one_connection'.
 
     Raises PlanError if nothing makes the device forget its connections.
     """
-    settings = setting.plan.settings_of(ConnectionTeardownSettings)
+    settings = inputs.plan.settings_of(ConnectionTeardownSettings)
     rows: list[Row] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         found: list[tuple[ConnectionOutcome, float, float]] = []
         for _ in range(settings.repetitions):
-            many = yield from attempt(_trial(setting, settings, size, settings.connections))
+            many = yield from attempt(_trial(inputs, settings, size, settings.connections))
             # Each trial begins by making the device forget those of the one before.
-            after = yield from attempt(_trial(setting, settings, size, 1))
-            alone = yield from attempt(_trial(setting, settings, size, 1))
+            after = yield from attempt(_trial(inputs, settings, size, 1))
+            alone = yield from attempt(_trial(inputs, settings, size, 1))
             if after.opened.forgot_ns is None or alone.opened.forgot_ns is None:
                 raise PlanError(
                     "forget", "nothing makes the device forget its connections", "give a command with --forget"
@@ -62,12 +62,12 @@ def connection_teardown(setting: Setting) -> Generator[Trial, TrialRecord, Resul
             for many, whole_s, alone_s in found
         ]
     return Result(
-        measurement="connection_teardown", rows=rows, deviations=connection_trial.deviations(setting, settings)
+        measurement="connection_teardown", rows=rows, deviations=connection_trial.deviations(inputs, settings)
     )
 
 
-def _trial(setting: Setting, settings: ConnectionTeardownSettings, size: int, connections: int) -> Trial:
-    return connection_trial.connection_trial(setting, settings, size, connections, settings.open_fps)
+def _trial(inputs: MethodInput, settings: ConnectionTeardownSettings, size: int, connections: int) -> Trial:
+    return connection_trial.connection_trial(inputs, settings, size, connections, settings.open_fps)
 
 
 def _summary(

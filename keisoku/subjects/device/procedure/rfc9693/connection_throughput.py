@@ -11,9 +11,9 @@ from keisoku.ground.run.result import Result, Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.rfc2889 import UNDECIDED, Boundary, highest
 from keisoku.subjects.device.method.search import CEILING_WITHOUT_LINK_FPS
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9693 import connection_trial
 from keisoku.subjects.device.procedure.rfc9693.connection_trial import (
     ANSWERS,
@@ -43,12 +43,12 @@ def _mixed(settings: ConnectionThroughputSettings) -> tuple[Flow, ...]:
     return (*(flow.model_copy(update={"share": 1 - native}) for flow in own), *beside)
 
 
-def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def connection_throughput(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """A row a size with 'throughput' (frames/s of each port that sends), then a row a trial with 'offered' (frames/s),
     'loss' (frames), and the connections that were 'refused' before. Those of TCP are established before each load."""
-    settings = setting.plan.settings_of(ConnectionThroughputSettings)
+    settings = inputs.plan.settings_of(ConnectionThroughputSettings)
     rows: list[Row] = []
-    for size in setting.plan.frame_bytes:
+    for size in inputs.plan.frame_bytes:
         seen: list[ConnectionOutcome] = []
 
         def probe(
@@ -56,7 +56,7 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
         ) -> Generator[Trial, TrialRecord, bool | None]:
             one = yield from attempt(
                 connection_trial.connection_trial(
-                    setting,
+                    inputs,
                     settings,
                     size,
                     settings.connections,
@@ -70,11 +70,11 @@ def connection_throughput(setting: Setting) -> Generator[Trial, TrialRecord, Res
             seen.append(one)
             return None if one.passed is None else not one.unopened and not _lost(one)
 
-        ceiling = setting.fps(settings.maximum_fps, size) or setting.line_fps(size) or CEILING_WITHOUT_LINK_FPS
+        ceiling = inputs.fps(settings.maximum_fps, size) or inputs.line_fps(size) or CEILING_WITHOUT_LINK_FPS
         found = yield from highest(probe, ceiling, settings.resolution_percent / 100)
         rows.append(_summary(size, found, seen))
         rows += [_row(one, size) for one in seen]
-    said = connection_trial.deviations(setting, settings, established=settings.transport == "tcp")
+    said = connection_trial.deviations(inputs, settings, established=settings.transport == "tcp")
     return Result(measurement="connection_throughput", rows=rows, deviations=said)
 
 

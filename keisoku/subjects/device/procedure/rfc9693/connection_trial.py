@@ -18,7 +18,7 @@ from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import Text, join_texts, phrase
 from keisoku.subjects.device.method import rfc2889
-from keisoku.subjects.device.method.setting import Setting
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.procedure.rfc9693.settings import ConnectionSettings, port_range
 from keisoku.subjects.device.record.counts import Ranges
 from keisoku.subjects.device.record.event import EVENTS, Event
@@ -157,7 +157,7 @@ def _numbers(ranges: Ranges, most: int) -> Iterator[int]:
 
 
 def connection_trial(
-    setting: Setting,
+    inputs: MethodInput,
     settings: ConnectionSettings,
     size: int,
     connections: int,
@@ -179,8 +179,8 @@ def connection_trial(
     purpose = f"{connections} connections at {open_fps:,.0f}/s, {size} byte"
     if fps is not None:
         purpose = f"{connections} connections, {fps:,.0f} frames/s, {size} byte"
-    trial = setting.trial(purpose, size, rate, seconds or connections / rate)
-    forget = _forget(setting, settings)
+    trial = inputs.trial(purpose, size, rate, seconds or connections / rate)
+    forget = _forget(inputs, settings)
     opening = Opening(
         connections=connections,
         frames_per_second=open_fps,
@@ -188,13 +188,13 @@ def connection_trial(
         destination_ports=port_range(settings.destination_ports),
         transport=settings.transport,
         order=settings.order,
-        seed=setting.plan.seed,
+        seed=inputs.plan.seed,
         forget=forget,
         wait_ns=round(settings.forgotten_s * NS_PER_S),
         settle_ns=round(settings.settle_s * NS_PER_S),
         established_fps=answered_fps if established or settings.established else None,
     )
-    if settings.transport == "tcp" and size < (least := setting.capabilities.min_frame_bytes + _LONGER_BYTES):
+    if settings.transport == "tcp" and size < (least := inputs.capabilities.min_frame_bytes + _LONGER_BYTES):
         raise PlanError("frame size", f"{size} bytes have no room for TCP", f"use {least} or more")
     # Refuses more connections than pairs.
     port_pairs(connections, opening.source_ports, opening.destination_ports, False, 0)
@@ -211,10 +211,10 @@ def attempt(trial: Trial) -> Generator[Trial, TrialRecord, ConnectionOutcome]:
     return ConnectionOutcome(record)
 
 
-def _forget(setting: Setting, settings: ConnectionSettings) -> Event | None:
-    offered, text = setting.capabilities.events, settings.forget
-    if setting.capabilities.simulated or (not text and FLUSHED in offered):
-        return None if setting.capabilities.simulated else Event(name=FLUSHED, after_ns=0)
+def _forget(inputs: MethodInput, settings: ConnectionSettings) -> Event | None:
+    offered, text = inputs.capabilities.events, settings.forget
+    if inputs.capabilities.simulated or (not text and FLUSHED in offered):
+        return None if inputs.capabilities.simulated else Event(name=FLUSHED, after_ns=0)
     if text:
         if text in EVENTS and text not in offered:
             raise PlanError("forget", f"the device offers no event '{text}'", "give a command")
@@ -240,7 +240,7 @@ def count(number: int) -> Quantity:
     return Quantity(value=number, unit="connections", uncertainty=0.0)
 
 
-def deviations(setting: Setting, settings: ConnectionSettings, established: bool = False) -> list[Text]:
+def deviations(inputs: MethodInput, settings: ConnectionSettings, established: bool = False) -> list[Text]:
     """What all of these procedures do otherwise; `established` as for the trial."""
     found = [phrase("RFC 9693: connections are over IPv4, or over IPv6 on the initiator's side of a NAT64")]
     if settings.transport == "tcp" and (settings.established or established):
@@ -254,6 +254,6 @@ def deviations(setting: Setting, settings: ConnectionSettings, established: bool
         found.append(
             phrase("RFC 9693: connections are of UDP; these are of TCP, and half open (SYN, then SYN with ACK)")
         )
-    if setting.capabilities.simulated:
+    if inputs.capabilities.simulated:
         found.append(phrase("the DUT is simulated: results describe the model"))
     return found

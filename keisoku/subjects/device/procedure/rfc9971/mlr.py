@@ -17,6 +17,7 @@ from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.method import deviations
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import (
     DISTURBED_LOADS,
     DISTURBED_TRIES,
@@ -27,7 +28,6 @@ from keisoku.subjects.device.method.search import (
     ceiling_fps,
     reached_fps,
 )
-from keisoku.subjects.device.method.setting import Setting
 from keisoku.subjects.device.procedure.rfc9971.descent import descent
 from keisoku.subjects.device.procedure.rfc9971.search_goal import Bounds, Goal, Question, Search, TrialResult
 from keisoku.subjects.device.procedure.rfc9971.settings import PRESETS, MlrSettings
@@ -62,17 +62,17 @@ class _Found:
         )
 
 
-def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
+def mlr(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     """One row a size and goal: 'throughput' (conditional, frames/s), 'lower_bound', 'upper_bound', 'seconds', 'trials'.
 
     The uncertainty of the throughput is the distance of the bounds, and where one is missing the throughput is a bound
     itself (RFC 9971: an irregular result); 'seconds' are the engine's time with all waits.
     """
-    settings = setting.plan.settings_of(MlrSettings)
+    settings = inputs.plan.settings_of(MlrSettings)
     preset = settings.preset()
     rows, remarks = [], deviations.ceiling(settings.ceiling_percent)
-    for size in setting.plan.frame_bytes:
-        search = _Search(setting, size)
+    for size in inputs.plan.frame_bytes:
+        search = _Search(inputs, size)
         for percent in settings.loss_percent:
             found = yield from search.bounds(Goal(percent / 100, preset, settings.width_percent / 100))
             rows.append(_row(search, found))
@@ -89,11 +89,11 @@ def mlr(setting: Setting) -> Generator[Trial, TrialRecord, Result]:
                     )
                 )
     remarks += _applied(settings)
-    plan = setting.plan
+    plan = inputs.plan
     return Result(
         measurement="mlr",
         rows=rows,
-        deviations=deviations_of(settings) + deviations.rfc2544(plan, setting.capabilities.simulated),
+        deviations=deviations_of(settings) + deviations.rfc2544(plan, inputs.capabilities.simulated),
         remarks=remarks,
     )
 
@@ -164,15 +164,15 @@ def deviations_of(settings: MlrSettings) -> list[str]:
 class _Search:
     """All goals of one size; a trial of one goal that answers a question of the next is not carried out again."""
 
-    def __init__(self, setting: Setting, frame_bytes: int) -> None:
-        self.setting, self.frame_bytes, self.settings = setting, frame_bytes, setting.plan.settings_of(MlrSettings)
+    def __init__(self, inputs: MethodInput, frame_bytes: int) -> None:
+        self.inputs, self.frame_bytes, self.settings = inputs, frame_bytes, inputs.plan.settings_of(MlrSettings)
         self.known: list[TrialRecord] = []
-        self.senders = len({transmit for transmit, _ in setting.plan.pairs()})
+        self.senders = len({transmit for transmit, _ in inputs.plan.pairs()})
 
     def bounds(self, goal: Goal) -> Generator[Trial, TrialRecord, _Found]:
         settings, found = self.settings, _Found(goal)
-        most_fps = ceiling_fps(self.setting, self.frame_bytes, settings.ceiling_percent, settings.maximum_fps)
-        least_fps = self.setting.fps(settings.minimum_fps, self.frame_bytes) or most_fps * LEAST_SHARE
+        most_fps = ceiling_fps(self.inputs, self.frame_bytes, settings.ceiling_percent, settings.maximum_fps)
+        least_fps = self.inputs.fps(settings.minimum_fps, self.frame_bytes) or most_fps * LEAST_SHARE
         disturbed = 0
         for _ in range(SPOILED_LOADS):
             if most_fps <= least_fps:
@@ -244,7 +244,7 @@ class _Search:
     def _trial(self, found: _Found, question: Question) -> Trial:
         """The trial may end when it is decided, unless its loss ratio is needed."""
         goal = found.goal
-        trial = self.setting.trial(
+        trial = self.inputs.trial(
             phrase("{name} {frame_bytes} byte", name=found.name, frame_bytes=self.frame_bytes),
             self.frame_bytes,
             question.fps,

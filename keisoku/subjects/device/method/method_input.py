@@ -26,7 +26,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Setting:
+class MethodInput:
     """Read by methods; never changed by them."""
 
     plan: Plan

@@ -23,7 +23,7 @@ Outlets = Callable[[End], Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Load:
+class FlowTrial:
     """Flows as an engine carries them out."""
 
     trial: record.Trial
@@ -48,7 +48,7 @@ class _Part:
 
 def trial(
     flows: Sequence[Flow], outlets: Outlets, next_hop: NextHop, waiting: Sequence[Flow] | None, drain_ns: int
-) -> Load:
+) -> FlowTrial:
     """The flows as a trial. `waiting`: flows that may join; None if none can. Frames may still arrive for `drain_ns`.
 
     Flows whose LAG is down or whose gateway does not answer cannot join; raises EngineError if it is one of `flows`.
@@ -94,7 +94,7 @@ def trial(
         links_may_fail=True,  # a script sets them down and up itself
         switches=() if waiting is None else tuple(_switch(part, part.flow in flows) for part in parts),
     )
-    return Load(whole, streams, tuple(part.tag.key for part in parts))
+    return FlowTrial(whole, streams, tuple(part.tag.key for part in parts))
 
 
 def _switch(part: _Part, goes: bool) -> record.Switch:
