@@ -76,6 +76,8 @@ def repeated(folder: Path, name: str, runs: int, **what: str) -> str:
     """A row of the second table."""
     every = [figures(folder, f"{name}-{number}", **what) for number in range(runs)]
     found = [each for each in every if "cost" in each and each["cost"].bounds is not None]
+    if not found:
+        return f"| {name} | 0 |"
     usual_ns = statistics.median(each["pace"].value for each in found)
     said = []
     for factors in ([1.0] * len(found), [usual_ns / each["pace"].value for each in found]):
@@ -104,8 +106,9 @@ def second_core(folder: Path, steps: int) -> str:
         for trial in own.trials
         if not trial.trial.on_cable
     ]
-    there, here = (one.results[0].rows[0].figures["core"].value / 1e3 for one in (own, shared))
-    return f"| {steps} | {statistics.median(carried):.0f} | {there:.0f} | {here:.0f} |"
+    cores = [one.results[0].rows[0].figures.get("core") for one in (own, shared)]
+    there, here = ("no calm moment" if core is None else f"{core.value / 1e3:.0f}" for core in cores)
+    return f"| {steps} | {statistics.median(carried):.0f} | {there} | {here} |"
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.subjects.device.engine.beside_cable import BesideCable
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
-from keisoku.subjects.device.plan.ability import able_part, check_ability
+from keisoku.subjects.device.plan.ability import able_part
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.uri import is_lab
 from keisoku.subjects.device.table import PROCEDURES
@@ -59,8 +59,7 @@ def open_engine(
         stack.enter_context(closing(engine))
         for remark in testbed.remarks:
             tell(remark)
-        able, _ = able_part(plan, engine.capabilities)
-        check_ability(able, engine.capabilities)
+        able_part(plan, engine.capabilities)
         yield engine
 
 

@@ -31,16 +31,20 @@ _NEEDED_FOR: dict[Ability, tuple[str, str]] = {
 
 
 def able_part(plan: Plan, capabilities: Capabilities) -> tuple[Plan, dict[str, PlanError]]:
-    """The plan with those of a document's procedures that the device can take part in, and why of the others; all
-    of them, where it can take part in none. A plan that names its procedures stays."""
+    """The plan with those of a document's procedures that the device can take part in, and why of the others.
+
+    Raises PlanError if it can take part in none, or not in one that a plan names.
+    """
     why: dict[str, PlanError] = {}
-    for method in plan.methods if plan.document else ():
+    for method in plan.methods:
         try:
             check_ability(plan.model_copy(update={"methods": (method,)}), capabilities)
         except PlanError as error:
             why[method] = error
-    left = tuple(method for method in plan.methods if method not in why)
-    return plan.model_copy(update={"methods": left or plan.methods}), why
+    able = tuple(method for method in plan.methods if method not in why)
+    if why and not (plan.document and able):
+        raise next(iter(why.values()))
+    return plan.model_copy(update={"methods": able}), why
 
 
 def check_ability(plan: Plan, capabilities: Capabilities) -> None:

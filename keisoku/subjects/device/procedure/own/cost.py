@@ -187,7 +187,8 @@ def _incomparable(figure: str, a: Sequence[Row | None], b: Sequence[Row | None])
     """A side that loses more frames only seems to take less time, but where the time of each frame that passes
     counts: that of a device which takes it elsewhere."""
     measured = [[row.figures for row in side if row is not None and "loss" in row.figures] for side in (a, b)]
-    if figure == "loss" or min(map(len, measured)) < _LOSSES or all("elsewhere" in each for each in chain(*measured)):
+    asks_for_losses = figure in ("lost", "loss")
+    if asks_for_losses or min(map(len, measured)) < _LOSSES or all("elsewhere" in each for each in chain(*measured)):
         return ""
     of_a, of_b = (median(each["loss"].value for each in side) for side in measured)
     if abs(of_b - of_a) <= 100 * LOST:
