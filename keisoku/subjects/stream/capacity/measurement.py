@@ -21,18 +21,22 @@ def measure(work: Work[CapacitySettings]) -> None:
 
     settings = work.settings
     key, place = read_key(settings.key_file), settings.place
-    directory = None
+    directory: RunDirectory | None = None
     for done, way in enumerate(settings.ways):
         said = phrase("upload") if way == "up" else phrase("download")
-        work.observer.came_to(done, len(settings.ways), said)
-        test = carry_out(place, settings.port, settings.activation(way), key, settings.key_id)
+
+        def came_to(over_s: int, done: int = done, said: str = said) -> None:
+            nonlocal directory
+            directory = directory or work.begin({})
+            work.observer.came_to(done + min(over_s / settings.duration_s, 1.0), len(settings.ways), said)
+
+        test = carry_out(place, settings.port, settings.activation(way), key, settings.key_id, came_to)
         if not test.seen:
             raise EngineError(
                 f"{settings.address} accepted the test, and nothing of the load came through; open UDP between both"
                 " ends in their firewalls"
             )
-        if directory is None:
-            directory = work.begin({})
+        assert directory is not None
         directory.append(STATUSES, table(way, test))
         granted = test.parameters
         directory.know(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 
@@ -40,8 +41,18 @@ _REFUSALS = {
 }
 
 
-def measure(place: Place, port: int, asked: Activation, key: bytes | None = None, key_id: int = 0) -> CapacityTest:
-    """Raises EngineError if the server cannot be reached, does not answer, or refuses."""
+def measure(
+    place: Place,
+    port: int,
+    asked: Activation,
+    key: bytes | None = None,
+    key_id: int = 0,
+    came_to: Callable[[int], None] = lambda over_s: None,
+) -> CapacityTest:
+    """`came_to` is called with each whole second of the load that is over, first with 0 once the server has agreed.
+
+    Raises EngineError if the server cannot be reached, does not answer, or refuses.
+    """
     problem: OSError | None = None
     for address in _ATTEMPTS * place.addresses():
         # A socket for each attempt: late answers to an earlier one do not reach it.
@@ -51,7 +62,7 @@ def measure(place: Place, port: int, asked: Activation, key: bytes | None = None
             try:
                 parameters = _Asking(made, place.host, (address, port), key, key_id).begun(asked)
                 if parameters is not None:
-                    return _carried_out(made, parameters, ":" in address)
+                    return _carried_out(made, parameters, ":" in address, came_to)
             except ConnectionRefusedError:
                 continue
             except OSError as error:
@@ -160,12 +171,20 @@ def _check(parameters: Activation, asked: Activation, host: str) -> None:
         raise EngineError(f"{host} answers with parameters that RFC 9946 does not allow; use another server")
 
 
-def _carried_out(made: socket.socket, parameters: Activation, ipv6: bool) -> CapacityTest:
+def _carried_out(
+    made: socket.socket, parameters: Activation, ipv6: bool, came_to: Callable[[int], None]
+) -> CapacityTest:
+    came_to(0)
     effort, found = Effort(), list[ObservedStatus]()
     began_ns = time.monotonic_ns()
     end: SendingEnd | ReceivingEnd
+    over_s = 0
 
     def learn(now_ns: int, status: Status) -> None:
+        nonlocal over_s
+        if (now_s := (now_ns - began_ns) // 1_000_000_000) > over_s:
+            over_s = now_s
+            came_to(over_s)
         found.append(
             ObservedStatus(
                 at_ns=now_ns - began_ns,

@@ -23,6 +23,7 @@ from keisoku.ground.entry import Work
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import ControlError
 from keisoku.ground.host.two_ended.far_end import FarEnd
+from keisoku.ground.observer import Observer
 from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import analyse, carry_out
@@ -202,6 +203,28 @@ def test_a_whole_measurement_signed_and_analysed_again(signed: int, key: Path, t
     assert result.deviations and len(result.rows) == 2
     assert analyse(RunDirectory.open(tmp_path / "run")).results == done.results
     assert KEY not in (tmp_path / "run" / "plan.toml").read_bytes()
+
+
+def test_a_run_began_only_after_its_first_direction(
+    server: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever started it on the page waited for ten seconds before anything was shown."""
+    said: list[str] = []
+
+    class Watching(Observer):
+        def begun(self, directory: RunDirectory) -> None:
+            said.append("begun")
+
+    def load(*given: Any) -> None:
+        said.append("load")
+        near_load(*given)
+
+    near_load = near.carry_out
+    monkeypatch.setattr(near, "carry_out", load)
+    entry = find("stream capacity")
+    values = {"host": HERE, "port": server, "duration_s": 1, "sub_interval_s": 0.25, "direction": "down"}
+    carry_out(Work(entry, parsed(entry.settings, values), tmp_path / "run", observer=Watching()))
+    assert said == ["begun", "load"]
 
 
 def test_a_client_says_why_it_cannot_measure(signed: int, server: int) -> None:
