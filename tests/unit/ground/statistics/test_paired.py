@@ -119,6 +119,21 @@ def test_a_slowdown_is_found_and_equals_are_not() -> None:
     assert alike.count("open") >= 58
 
 
+def test_figures_side_by_side_share_the_probability_of_error() -> None:
+    """Equal sides are called worse no oftener when ten figures are compared, and each figure needs more pairs."""
+    alone, beside = Rule("higher"), Rule("higher", comparisons=10)
+    alarms = dict.fromkeys((alone, beside), 0)
+    for seed in range(400):
+        chance = np.random.default_rng(seed)
+        apart = chance.normal(0, 0.02, 30)
+        for rule in alarms:
+            alarms[rule] += judge(Differences(apart, apart, 0.0, True, 1.0), evenly(30), rule).verdict == "worse"
+    assert alarms[beside] < alarms[alone] / 2 < 10
+    apart = np.random.default_rng(7).normal(-0.02, 0.02, 60)
+    needed = [judge(Differences(apart, apart, 0.0, True, 1.0), evenly(60), rule).pairs for rule in alarms]
+    assert needed[0] < needed[1] < 60
+
+
 def test_a_larger_slowdown_needs_fewer_pairs() -> None:
     assert noisy(1, 0.7).pairs < noisy(1, 0.9).pairs < 60
     assert noisy(1, 1.2).verdict == "better"
