@@ -181,18 +181,18 @@ deb: $(BUILT)
 	@ls -l dist/keisoku*.deb
 
 # The Debian source package of what is committed.
-deb-source:
+deb-source: $(BUILT)
 	@./setup.sh deb
 	@packaging/source_package.sh
 
 # Installs the wheel and the Debian package in clean Debian roots, without a compiler, and measures there.
-test-install:
+test-install: $(BUILT)
 	@$(MAKE) deb PROCESSORS="$(ALL_PROCESSORS)"
 	@./setup.sh install
 	$(PY) -m pytest -rs packaging
 
 # Wheels, Debian packages, image, bills of materials and checksums in dist/, all checked. Needs root.
-release:
+release: $(BUILT)
 	@rm -rf dist
 	@./setup.sh release
 	@$(MAKE) deb PROCESSORS="$(ALL_PROCESSORS)"

@@ -79,3 +79,11 @@ def test_what_a_package_index_shows_links_to_no_file_and_names_every_extra_that_
     assert not re.findall(r"\]\((?!https?://)", text)
     own = set(project["optional-dependencies"]) - {"board", "cluster", "dev", "docs", "fpga", "gnmi", "release"}
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == own
+
+
+def test_a_release_of_a_fresh_clone_had_no_environment() -> None:
+    """What installs into the environment makes it first: 'make release' ended with '.venv/bin/pip: not found'."""
+    rules = re.findall(r"^([\w-]+):([^\n=]*)\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    installing = {name: before for name, before, recipe in rules if "./setup.sh" in recipe}
+    assert len(installing) > 10
+    assert [name for name, before in installing.items() if "$(BUILT)" not in before] == []
