@@ -74,7 +74,7 @@ SAID = {
     "no buffer": "no buffer:",
     "first frames wait": "the first frames wait",
     "a change": "for good",
-    "one phase": "one phase of a clock",
+    "one phase": "at one phase of",
     "chance": "is a matter of chance",
 }
 """What a detector says, by what it finds."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.odd_device import Begin, Lost, OddEngine, Part, Policer, Poll, Queue, Wait
 from support.simulated_trials import device, measured, plan
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "detection"))
+
+from assumption_detectors import SAID
 
 from keisoku.ground.run.result import Result
 
@@ -167,3 +173,10 @@ def test_a_device_that_floods_is_seen_from_a_third_port() -> None:
     assert "2,999 frames arrived at ports that they were not meant for" in row.remark
     clean = simulated("trial", "ports = 4\n[address_table]\nentries = 100\n", ports=["1", "2", "3"], **settings)
     assert clean.pop().rows[0].remark == ""
+
+
+def test_a_sentence_was_reworded_and_the_benchmark_found_it_no_more() -> None:
+    """It looked for 'one phase of a clock': 0 of 60 pollers were found where 42 had been."""
+    catalogue = (Path(__file__).parents[2] / "keisoku/locale/ja/LC_MESSAGES/keisoku.po").read_text().replace('"\n"', "")
+    texts = [text for texts in SAID.values() for text in ([texts] if isinstance(texts, str) else texts)]
+    assert [text for text in texts if text not in catalogue] == []
