@@ -362,4 +362,13 @@ mod tests {
         assert_eq!(gaps.fill(12_500), None);
         assert_eq!((gaps.missing(), gaps.longest().unwrap().count), (16, 12));
     }
+
+    #[test]
+    fn only_gaps_that_end_below_a_number_are_missing_below_it() {
+        let mut gaps = Gaps::new(16, 0);
+        gaps.add(5, 7, None, None, 5);
+        gaps.add(9, 9, None, None, 6);
+        let missing = [7, 8, 9, 10].map(|sequence| gaps.missing_below(sequence));
+        assert_eq!(missing, [0, 3, 3, 4]);
+    }
 }

@@ -168,3 +168,10 @@ def test_of_many_budgets_of_the_same_figures_the_largest_is_shown() -> None:
     titles = [table.title for table in budget_tables(result)]
     assert len(titles) < 8
     assert any("Offset" in title and "the largest of 6" in title for title in titles)
+
+
+def test_one_repetition_shows_no_scatter() -> None:
+    assert budget.repeatability("scatter", [3.0]) == ()
+    (alone,) = budget.repeatability("scatter", [3.0, 5.0])
+    # Half the interval of a mean of two: Student's factor of one degree of freedom, times the standard error.
+    assert alone.uncertainty == pytest.approx(12.706 / 1.96, rel=0.03)

@@ -73,3 +73,7 @@ def test_a_group_by_itself_counts_by_its_packets() -> None:
     assert share_of_groups([3], [40]) == share(3, 40)
     with pytest.raises(ValueError, match="of something"):
         share_of_groups([0, 0], [0, 0])
+
+
+def test_groups_that_are_alike_have_the_interval_of_their_sum() -> None:
+    assert share_of_groups([10, 10, 10], [100, 100, 100]).bounds == share(30, 300).bounds
