@@ -281,6 +281,16 @@ def test_disturbed_runs_do_not_widen_the_biweight_interval() -> None:
     assert most - least < 1.15 * (high - low)
 
 
+def test_the_biweight_centre_solves_tukeys_equation() -> None:
+    """The sum of u (1 - u²)² vanishes, over the differences that lie within five median deviations."""
+    skewed = np.random.default_rng(3).lognormal(0, 1, 80)
+    found = biweight.centre(skewed)
+    assert found is not None and abs(found[0] - np.median(skewed)) > 0.05
+    far = (skewed - found[0]) / (5 * np.median(np.abs(skewed - np.median(skewed))))
+    near = far[np.abs(far) < 1]
+    assert (near * (1 - near**2) ** 2).sum() == pytest.approx(0, abs=1e-6)
+
+
 def test_the_biweight_has_no_answer_for_few_bounded_or_equal_differences() -> None:
     many = np.random.default_rng(2).normal(0, 1, 60)
     assert biweight.interval(many[:39], 0.05) is None
