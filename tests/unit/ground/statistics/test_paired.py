@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from keisoku.ground.report.paired import pairs_plot, sentence
 from keisoku.ground.report.svg import svg
@@ -289,6 +290,8 @@ def test_the_biweight_centre_solves_tukeys_equation() -> None:
     far = (skewed - found[0]) / (5 * np.median(np.abs(skewed - np.median(skewed))))
     near = far[np.abs(far) < 1]
     assert (near * (1 - near**2) ** 2).sum() == pytest.approx(0, abs=1e-6)
+    _, low, high = biweight.interval(skewed, 0.05) or (0, 0, 0)
+    assert high - low == pytest.approx(2 * found[1] * stats.t.ppf(0.975, 0.7 * 79))  # Kafadar's degrees of freedom
 
 
 def test_the_biweight_has_no_answer_for_few_bounded_or_equal_differences() -> None:
