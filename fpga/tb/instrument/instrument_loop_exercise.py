@@ -72,7 +72,7 @@ async def frames_cross(dut):
         await host.write(REGISTERS.port[port].receive.checked_from.address, len(HEADER))
     for port in range(2):
         status = REGISTERS.port[port].account.status
-        while status.busy.of((await host.read(status.address))[0]):
+        while status.busy.extract((await host.read(status.address))[0]):
             await Timer(2, "us")
     for port in range(2):
         control = REGISTERS.port[port].transmit.control

@@ -49,7 +49,7 @@ class Bus:
 
     async def write(self, field, value):
         """Sets one field of a register, and the others to zero."""
-        await self._carry_out(field.address, True, field.put(value))
+        await self._carry_out(field.address, True, field.insert(value))
 
 
 async def begin(dut, period_ns):
