@@ -28,7 +28,7 @@ from keisoku.ground.run.directory import RunDirectory
 from keisoku.ground.run.settings import parsed
 from keisoku.running.measurement.carry_out import analyse, carry_out
 from keisoku.running.measurement.table import find
-from keisoku.subjects.stream.capacity import near, pdu
+from keisoku.subjects.stream.capacity import carry, near, pdu
 from keisoku.subjects.stream.capacity.pdu import Activation, Null, Setup, Status
 from keisoku.subjects.stream.capacity.seal import Keys, sealed
 from keisoku.subjects.stream.capacity.sending_end import SendingEnd
@@ -217,9 +217,8 @@ def test_a_run_began_only_after_its_first_direction(
 
     def load(*given: Any) -> None:
         said.append("load")
-        near_load(*given)
+        carry.carry_out(*given)
 
-    near_load = near.carry_out
     monkeypatch.setattr(near, "carry_out", load)
     entry = find("stream capacity")
     values = {"host": HERE, "port": server, "duration_s": 1, "sub_interval_s": 0.25, "direction": "down"}
