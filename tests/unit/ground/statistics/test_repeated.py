@@ -17,6 +17,8 @@ def us(value: float, bound: Literal["", "at least", "at most"] = "", **more: flo
 def test_six_repetitions_have_the_interval_of_their_order() -> None:
     found = combined([us(value) for value in (4, 1, 16, 2, 5, 3)])
     assert (found.value, found.bounds, found.uncertainty) == (3.5, (1, 16), 12.5)
+    mirrored = combined([us(20 - value) for value in (4, 1, 16, 2, 5, 3)])
+    assert (mirrored.value, mirrored.bounds, mirrored.uncertainty) == (16.5, (4, 19), 12.5)
 
 
 def test_two_repetitions_have_students_interval() -> None:
