@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from keisoku.ground.report.csv import write_csv
 from keisoku.ground.run.result import Result
 from keisoku.ground.simulated_device.device import find_device
 from keisoku.ground.statistics import budget
-from keisoku.ground.statistics.quantity import Quantity
+from keisoku.ground.statistics.quantity import Contribution, Quantity
 from keisoku.subjects.clock.rate import nominal_rate
 from keisoku.subjects.clock.relation import Relation
 from keisoku.subjects.device.calibration.bias import CABLE, CABLE_NS_PER_M, Bias, Calibration, Point
@@ -175,3 +176,14 @@ def test_one_repetition_shows_no_scatter() -> None:
     (alone,) = budget.repeatability("scatter", [3.0, 5.0])
     # Half the interval of a mean of two: Student's factor of one degree of freedom, times the standard error.
     assert alone.uncertainty == pytest.approx(12.706 / 1.96, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("made", "divisor"), [(budget.normal, 1), (budget.rectangular, math.sqrt(3)), (budget.triangular, math.sqrt(6))]
+)
+def test_a_contribution_has_the_standard_uncertainty_of_its_distribution(
+    made: Callable[..., Contribution], divisor: float
+) -> None:
+    """GUM 4.3.7 and 4.3.9; the input's unit is that of the figure unless a sensitivity says otherwise."""
+    assert made("a", 6.0).uncertainty == pytest.approx(6 / divisor)
+    assert made("a", 6.0, sensitivity=-0.5).uncertainty == pytest.approx(3 / divisor)
