@@ -61,10 +61,11 @@ def python_bill(version: str) -> None:
 
 
 def crates_bill(version: str) -> None:
-    """Of the crates in the core, as Cargo.lock pins them."""
+    """Of the crates in the core, and of those in the far end, as Cargo.lock pins them."""
     name = f"keisoku-{version}-crates"
     _run("cargo", "cyclonedx", "--format", "json", "--spec-version", SCHEMA.to_version(), "--override-filename", name)
-    shutil.move(ROOT / "core" / f"{name}.json", DIST / f"{name}.cdx.json")
+    for member in _members():
+        shutil.move(ROOT / member / f"{name}.json", DIST / f"{name}-{member}.cdx.json")
 
 
 def image(version: str) -> None:
@@ -85,8 +86,9 @@ def check(version: str) -> None:
     for name in ("keisoku", "keisoku-extra"):
         (package,) = DIST.glob(f"{name}_*.deb")
         said[package.name] = _run("dpkg-deb", "--field", package, "Version").rpartition("-")[0]
-    locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
-    said["Cargo.lock"] = next(each["version"] for each in locked if each["name"] == "keisoku")
+    for each in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]:
+        if each["name"] in {f"keisoku-{member}" for member in _members()}:
+            said[f"{each['name']} in Cargo.lock"] = each["version"]
     said |= {path.name: path.name.split("-")[1] for path in DIST.glob("*-image-*.tar")}
     validator = make_schemabased_validator(OutputFormat.JSON, SCHEMA)
     for bill in sorted(DIST.glob("*.cdx.json")):
@@ -95,9 +97,9 @@ def check(version: str) -> None:
         _demand(problem is None, f"{bill.name} is no CycloneDX document: {problem}")
         document = json.loads(text)
         parts = [*document["components"], document["metadata"].get("component", {})]
-        own = [part["version"] for part in parts if part.get("name") == "keisoku"]
-        _demand(len(own) == 1, f"{bill.name} names keisoku {len(own)} times, not once")
-        said[bill.name] = own[0]
+        own = {part["version"] for part in parts if part.get("name", "").startswith("keisoku")}
+        _demand(len(own) == 1, f"{bill.name} names {len(own)} versions of keisoku, not one")
+        said[bill.name] = own.pop()
         print(f"{bill.name}: {len(document['components'])} components")
     other = {name: found for name, found in said.items() if found != version}
     _demand(not other, f"Cargo.toml says {version}, but {other}")
@@ -106,6 +108,12 @@ def check(version: str) -> None:
         digest, _, name = line.partition("  ")
         _demand(_digest(DIST / name) == digest, f"{name} is not what {SUMS} says")
     print(f"version {version} in {', '.join(said)}; {SUMS} has {len((DIST / SUMS).read_text().splitlines())} files")
+
+
+def _members() -> list[str]:
+    """Folders of the crates."""
+    members: list[str] = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["members"]
+    return members
 
 
 def _own_wheel(version: str) -> Path:

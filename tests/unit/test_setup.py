@@ -87,3 +87,11 @@ def test_a_release_of_a_fresh_clone_had_no_environment() -> None:
     installing = {name: before for name, before, recipe in rules if "./setup.sh" in recipe}
     assert len(installing) > 10
     assert [name for name, before in installing.items() if "$(BUILT)" not in before] == []
+
+
+def test_a_release_looked_for_a_crate_that_had_another_name() -> None:
+    """It ended with StopIteration: the crate 'keisoku' is called 'keisoku-core' (`packaging/release.py`)."""
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    locked = {each["name"]: each["version"] for each in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
+    crates = [f"keisoku-{member}" for member in workspace["members"]]
+    assert {locked.get(name) for name in crates} == {workspace["package"]["version"]}
