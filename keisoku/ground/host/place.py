@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.address import address_text, family, socket_address
+from keisoku.ground.host.address import address_text, family, serving, socket_address
 from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 
@@ -71,7 +71,7 @@ class Place:
         for address in others:
             with contextlib.suppress(OSError):
                 return connected(address)
-        start = f"start '{server}' there"
+        start = f"start '{serving(server, last)}' there"
         try:
             return connected(last)
         except TimeoutError as error:

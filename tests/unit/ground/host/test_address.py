@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.ntp_responder import NtpResponder
 
+from keisoku.errors import EngineError
 from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.far_end import FarEnd
@@ -89,3 +90,18 @@ def test_every_address_of_a_name_is_tried_by_ntp(several: None, monkeypatch: pyt
         assert NtpClient(f"{NAME}:{responder.port}").ends[0] == "127.0.0.2"
     finally:
         responder.close()
+
+
+def test_a_server_at_any_ipv4_address_was_to_be_started_although_it_ran() -> None:
+    """At an IPv6 address nobody answers then: the command that is named serves there."""
+    with (
+        FarEnd("stream", Place("0.0.0.0")) as server,
+        pytest.raises(EngineError, match="'keisoku stream serve --at ::'"),
+    ):
+        StreamSession(Place("::1"), server.port)
+    with FarEnd("stream", Place("::")) as server, StreamSession(Place("::1"), server.port) as session:
+        assert session.remote == "::1"
+    with FarEnd("reflect", Place("0.0.0.0")) as reflector:
+        wanted = DelaySettings(host="::1", port=reflector.port, packets=3, interval_s=0.001, wait_s=0.5)
+        with pytest.raises(EngineError, match="'keisoku path reflect --at ::'"):
+            DelaySender(Place("::1"), wanted).measure()
