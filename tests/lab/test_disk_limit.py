@@ -15,6 +15,9 @@ import pytest
 from keisoku.ground.host import undo
 from keisoku.ground.host.control_group import find_hierarchy
 from keisoku.ground.host.disk_limit import DiskLimit
+from keisoku.ground.observer import Observer
+from keisoku.running.study.file import TransferStep
+from keisoku.running.study.transfer_step import measure_transfer
 from keisoku.subjects.stream.file.chunks import CHUNK_BYTES, forget, read_chunks
 
 BYTES, BPS = 8 * CHUNK_BYTES, 80e6
@@ -75,3 +78,14 @@ def test_the_journal_lifts_the_limit_of_a_killed_process(tmp_path: Path) -> None
     child.wait()
     assert "lifted the limit of a disk" in undo.undo_left()
     assert groups() == before
+
+
+@pytest.mark.lab
+def test_the_far_end_of_a_transfer_was_begun_before_its_disk_was_slow(tmp_path: Path) -> None:
+    """The study E5 named the source disk where the far one had the limit."""
+    before = groups(), place()
+    result = measure_transfer(TransferStep(name="sink", bytes=BYTES, sink_bps=BPS), tmp_path / "run", Observer())
+    rows = {str(row.case): row.figures for row in result.rows}
+    assert {case for case, figures in rows.items() if figures["named"].value == 100} == {"destination disk"}
+    assert rows["destination disk"]["throughput"].value <= BPS / 0.9
+    assert (groups(), place()) == before

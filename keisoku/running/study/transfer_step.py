@@ -39,12 +39,13 @@ def measure_transfer(step: TransferStep, path: Path, observer: Observer) -> Resu
         source, came = folder / _NAME, folder / _FOLDER
         came.mkdir()
         _fill(source, step.bytes)
+        # Before the far ends, which are processes of their own and begin with the limits of this one.
+        imitated, said = _slow_disk(step, folder, stack)
         lab = stack.enter_context(BarePath())
         here = Place(TARGET_ADDRESS, lab.target_namespace)
         server = stack.enter_context(FarEnd("stream", here, "--files", str(came.absolute())))
         if step.over == "ftp":
             stack.enter_context(FtpServer(Namespace(lab.target_namespace), came))
-        imitated, said = _slow_disk(step, folder, stack)
         outcome = run_step(
             "stream file",
             path,
