@@ -86,8 +86,9 @@ def check(version: str) -> None:
     for name in ("keisoku", "keisoku-extra"):
         (package,) = DIST.glob(f"{name}_*.deb")
         said[package.name] = _run("dpkg-deb", "--field", package, "Version").rpartition("-")[0]
+    crates = {f"keisoku-{member}" for member in _members()}
     for each in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]:
-        if each["name"] in {f"keisoku-{member}" for member in _members()}:
+        if each["name"] in crates:
             said[f"{each['name']} in Cargo.lock"] = each["version"]
     said |= {path.name: path.name.split("-")[1] for path in DIST.glob("*-image-*.tar")}
     validator = make_schemabased_validator(OutputFormat.JSON, SCHEMA)

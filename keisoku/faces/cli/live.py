@@ -123,13 +123,13 @@ class Live(Lines):
         rows = list(self.rows.found.values())
         if rows:
             parts.append(self._table(rows, room))
-        parts += [Text(trial_text, no_wrap=True, style="cyan") for trial_text in course]
+        parts += [Text(line, no_wrap=True, style="cyan") for line in course]
         # What was told last, the counts of the trial, and what the share is of: each in its own line.
         said = [self._said, self._trial, self._share[2] if self._share is not None else ""]
         parts += [
-            Text(translated(trial_text), no_wrap=True, overflow="ellipsis", style="dim")
-            for trial_text in dict.fromkeys(said)
-            if trial_text
+            Text(translated(line), no_wrap=True, overflow="ellipsis", style="dim")
+            for line in dict.fromkeys(said)
+            if line
         ]
         if rows or self._known:
             parts.append(self._overall(bool(rows)))

@@ -177,7 +177,7 @@ def _frames(count: int) -> Quantity:
 def _learnt(record: TrialRecord) -> tuple[tuple[str, ...], ...]:
     """What to expect of each stream, beside what was expected before."""
     own = (stream.changes for stream in record.facts.streams)
-    return tuple(tuple(one.text for one in usual(change_rows)) if change_rows else () for change_rows in own)
+    return tuple(tuple(one.text for one in usual(changes)) if changes else () for changes in own)
 
 
 def _as_learnt(size: int, learnt: Sequence[tuple[str, ...]], several_sizes: bool) -> list[str]:

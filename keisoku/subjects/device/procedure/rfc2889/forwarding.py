@@ -59,7 +59,7 @@ def forwarding(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
 
 
 def _for_search(inputs: MethodInput, maximum: float) -> MethodInput:
-    """The setting with the values that the throughput search reads."""
+    """The inputs with the values that the throughput search reads."""
     own = inputs.plan.settings_of(ForwardingSettings)
     settings = ThroughputSettings(trial_s=own.trial_s, resolution_percent=own.resolution_percent, maximum_fps=maximum)
     return replace(inputs, plan=inputs.plan.model_copy(update={"throughput": settings}))
