@@ -1,4 +1,4 @@
-"""The topology of containerlab, with network namespaces for its nodes: the server and the page's script work."""
+"""The topology of containerlab, with network namespaces for its nodes: the server and its script work."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ pytestmark = pytest.mark.lab
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples/containerlab"
 TOPOLOGY: dict[str, Any] = yaml.safe_load((FOLDER / "otg.clab.yml").read_text())["topology"]
-PAGE = (ROOT / "docs/ixia-c.md").read_text()
-SCRIPT = PAGE.partition("```python hosts\n")[2].partition("```")[0]
+SCRIPT = (FOLDER / "flow.py").read_text()
 PREFIX = f"keisoku-clab-{os.getpid()}"
 """Of the namespaces; no name of a lab, so never cleaned as one."""
 
