@@ -1,8 +1,8 @@
 """Waits until a CPU works at its full speed, before what is measured depends on it.
 
 Another hardware thread of the same core takes about a third of a CPU's speed, for milliseconds up to many seconds, and
-a virtual machine cannot see whose it is: it is no steal (`core/src/hiccup/speed.rs`). docs/how-we-know/devices.md has what
-was measured.
+a virtual machine cannot see whose it is: it is no steal (`core/src/hiccup/speed.rs`). docs/how-we-know/devices.md has
+what was measured.
 """
 
 from __future__ import annotations

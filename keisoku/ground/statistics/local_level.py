@@ -48,8 +48,8 @@ _SIZES = {2.5: 0.6, 4.0: 0.3, 8.0: 0.1}
 _STEP, _BUMP = 0.85, 2.5
 """Logarithm of the Bayes factor of a step, and of two that are seen only together, from which on they are told.
 
-These, and the probabilities above, were chosen on other series than those of docs/how-we-know/comparisons.md, so that 4 to 5
-of 100 series of 20, 40 and 100 runs that drift by 0.5 % a run under noise of 2 % have a step.
+These, and the probabilities above, were chosen on other series than those of docs/how-we-know/comparisons.md, so that 4
+to 5 of 100 series of 20, 40 and 100 runs that drift by 0.5 % a run under noise of 2 % have a step.
 """
 _DRIFT = 1.0
 """Logarithm of the Bayes factor of a drift, from which on it is told."""
