@@ -118,7 +118,7 @@ def _leave_service_tags(interface: str) -> str:
 def receive_on_core(interface: str, core: int) -> str:
     """Handle received frames of the interface on `core` instead of in the sender's softirq.
 
-    Returns how: 'RPS', or 'shared' where the kernel lacks it. Why RPS and not a NAPI thread: docs/lab.md.
+    Returns how: 'RPS', or 'shared' where the kernel lacks it. Why RPS and not a NAPI thread: docs/how-we-know.
     Needs the namespace's own /sys.
     """
     queues = list((Path("/sys/class/net") / interface / "queues").glob("rx-*/rps_cpus"))
