@@ -155,7 +155,7 @@ bench: $(BUILT)
 	$(PY) benchmarks/speed/bench.py
 
 # What each named query costs at 1, 10 and 100 million frames, and a campaign on 1, 2 and 3 workers: about 6 minutes, 2 GB
-# of memory and 1 GB of disk. Writes the tables and plots of docs/runs.md and docs/campaigns.md.
+# of memory and 1 GB of disk. Writes the tables of docs/how-we-know/comparisons.md and their plots.
 bench-scale: $(BUILT)
 	@./setup.sh check
 	$(PY) benchmarks/speed/scale.py --write

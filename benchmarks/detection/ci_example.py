@@ -1,7 +1,7 @@
 """How often the CI example finds a slower data plane, and how often it gives a false alarm.
 
-Run it by itself, with root: `python benchmarks/detection/ci_example.py [--tries 5] [--equals 10] [--within 1min]`; the
-table is in docs/how-we-know/comparisons.md. It makes a repository whose first commit is the example's data plane; each
+Run it by itself, with root: `python benchmarks/detection/ci_example.py [--tries 5] [--equals 10] [--within 1min]`; it
+prints a table. It makes a repository whose first commit is the example's data plane; each
 other commit, on top of the first, only changes a comment, or makes a number of steps more for each frame.
 `examples/ci/measure.sh` compares each with the first, quiet and beside the disturber of the tests, all in random order.
 """
