@@ -15,4 +15,6 @@ $uv pip install --quiet --python "$place" --no-deps --requirement tests/requirem
 cp -r .venv/lib/python"$python"/site-packages/keisoku-*.dist-info "$place/lib/python$python/site-packages/"
 echo "keisoku: $(grep -c == "$place/requirements.txt") packages at their lowest versions:"
 grep -oE '^[a-z0-9._-]+==[^ ]+' "$place/requirements.txt" | tr '\n' ' '
-PYTHONPATH=. exec "$place/bin/python" -m pytest --quiet "${@:-tests/unit}"
+# Programs that tests start in other folders find it, too.
+pwd > "$place/lib/python$python/site-packages/keisoku.pth"
+exec "$place/bin/python" -m pytest --quiet "${@:-tests/unit}"
