@@ -67,7 +67,8 @@ test-rtl: $(BUILT)
 
 test-lab: $(BUILT)
 	@./setup.sh test
-	$(call real_tests,$(PYTEST),"not alone and not long",tests/lab)
+	@# Three at a time, as most of them wait for timers of kernels and daemons for half of their time.
+	$(call real_tests,$(PYTEST) --numprocesses 3,"not alone and not long",tests/lab)
 	$(call real_tests,$(PY) -m pytest,"alone and not long",tests/lab)
 
 # The documentation as a site in build/docs; a warning, such as a broken link, ends it.
