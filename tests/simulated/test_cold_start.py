@@ -37,7 +37,7 @@ MOST = {
     "query": LIGHT,
     "serve": LIGHT,
     "devices": 300,
-    "lab": 599,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
+    "lab": 601,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
     "replay": 703,
 }
