@@ -42,8 +42,8 @@ MOST = {
     "replay": 703,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 603
-WHOLE_TRIAL = 698
+FIRST_FRAME = 604
+WHOLE_TRIAL = 699
 COUNTED = """
 import atexit, sys
 counts = {}
