@@ -37,13 +37,13 @@ MOST = {
     "query": LIGHT,
     "serve": LIGHT,
     "devices": 300,
-    "lab": 599,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
+    "lab": 601,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
     "replay": 703,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 603
-WHOLE_TRIAL = 698
+FIRST_FRAME = 604
+WHOLE_TRIAL = 699
 COUNTED = """
 import atexit, sys
 counts = {}

@@ -41,6 +41,7 @@ LENGTHS = {
     "recovery": "a trial is an overload and the time after it: --overload and --watch, and --search",
     "reset": "a trial is the time before the reset and after it: --stable and --watch, and --search",
     "convergence": "a trial is the time before the event and after it: --stable and --watch",
+    "balance": "a trial is as long as its flows need at the given rate; one with an event has --stable and --watch",
     "buffering": "a trial is as long as its extra frames need: --limit",
     "microburst": "a trial is as long as its burst: --limit",
     "group_delay": "a trial is as long as its joins and leaves take",
@@ -69,7 +70,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, procedure: Procedure, *arguments: s
 
     monkeypatch.setattr("keisoku.running.measurement.carry_out.carry_out", carry_out)
     monkeypatch.setattr(outcome, "show", lambda *_: 0)
-    ports = ["--ports", "1,2,3,4"] if procedure.own_flows else []
+    ports = ["--ports", "1,2,3,4"] if procedure.own_flows or procedure.pattern else []
     given = ["--dut", "sim:gs908e", "--size", "64,1518", "--waits", "10ms", *ports, *arguments]
     done = CliRunner().invoke(keisoku, [procedure.name.replace("_", "-"), *given])
     if done.exception and not isinstance(done.exception, SystemExit):

@@ -81,7 +81,7 @@ TESTER = Capabilities(
 
 def plan_of(name: str, longest_trial_s: float = 0.1, **more: Any) -> Plan:
     """A plan of a procedure for a simulated device, with short trials."""
-    ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows else {}
+    ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows or PROCEDURES[name].pattern else {}
     source = {"methods": [name], "dut": "sim:test", "frame_bytes": [64, 1518], name: OWN.get(name, {}), **ports}
     return parse(paced(source | more, longest_trial_s))
 
@@ -164,7 +164,7 @@ def test_an_observer_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_procedure_as_its_standard_has_it_can_be_thought_through(name: str) -> None:
     """For a tester of this host, before its first frame: also where no simulated device has what it needs."""
     given: dict[str, Any] = {"tx": "xdp:eth0", "rx": "xdp:eth1"}
-    if PROCEDURES[name].own_flows:
+    if PROCEDURES[name].own_flows or PROCEDURES[name].pattern:
         given = {"ports": [f"xdp:eth{port}" for port in range(4)]}
     given |= {"force": PROCEDURES[name].floods}
     plan = parse({"methods": [name], "frame_bytes": PROCEDURES[name].sizes or "rfc2544", **given})

@@ -55,7 +55,7 @@ IN_SHORT |= {"address_caching", "multicast", "connection_rate", "convergence", "
 
 
 def plan_of(name: str, within_s: float, **more: object) -> Plan:
-    ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows else {}
+    ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows or PROCEDURES[name].pattern else {}
     sizes = [512, 1024, 1518] if PROCEDURES[name].own_flows else [64, 512, 1518]
     source = {"methods": [name], "dut": "sim:gs908e", "frame_bytes": sizes, name: OWN.get(name, {}), **ports}
     return parse(source | {"within_s": within_s} | more)
@@ -286,7 +286,7 @@ def test_a_profile_shortens_what_is_not_given() -> None:
 
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_a_profile_lengthens_nothing_and_every_procedure_has_one(name: str) -> None:
-    ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows else {}
+    ports = {"ports": ["1", "2", "3", "4"]} if PROCEDURES[name].own_flows or PROCEDURES[name].pattern else {}
     source = {"methods": [name], "dut": "sim:gs908e", **ports}
     quick, rfc = getattr(parse({**source, "profile": "quick"}), name), getattr(parse(source), name)
     for field, value in rfc:

@@ -37,6 +37,13 @@ MADE_UP = {
         output = { buffer_bytes = 6119, service_bits_per_second = 71.3e6 }
         jitter = { distribution = "uniform", spread_ns = 3310 }
         stall = { within_ns = 900_000_000, duration_ns = 1_700_000 }
+        [spread]
+        ports = [2, 3, 4]
+        fields = ["IP.src", "UDP.dport"]
+        weights = [1.7, 1.0, 1.2]
+        seed = 31
+        lost = 3
+        outage_ns = 23_100_000
         """,
     "learning": """
         ports = 6
@@ -156,6 +163,7 @@ PROCEDURES: tuple[tuple[Settings, dict[str, Settings]], ...] = (
             "incast": {"trial_s": 0.02},
             "congestion": {"trial_s": 0.02},
             "broadcast": {"trial_s": 0.005},
+            "balance": {"flows": 97, "fields": True, "event": "member-lost", "stable_s": 0.1, "watch_s": 0.2},
         },
     ),
     (
@@ -182,6 +190,7 @@ OTHERS: dict[str, Settings] = {
 NEEDS = {
     "reset": "reset",
     "convergence": "interruptions",
+    "balance": "spread",
     # Devices of the others' kind hold every connection, which is the same figure twenty times.
     "connection_capacity": "connections",
     "connection_rate": "connections",

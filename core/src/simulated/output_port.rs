@@ -78,6 +78,27 @@ impl OutputPort {
         self.queue.push(Reverse(queued));
     }
 
+    /// Frames are accounted when they are ready and no sooner, although none can precede them here: those of their
+    /// streams at other outputs may.
+    pub fn patient(self) -> Self {
+        OutputPort {
+            least_latency_ps: 0,
+            ..self
+        }
+    }
+
+    /// When the next frame is ready.
+    pub fn ready_ps(&self) -> Option<u64> {
+        self.queue.peek().map(|Reverse(first)| first.ready_ps)
+    }
+
+    /// Sends the next frame.
+    pub fn send_first(&mut self, now_ps: u64, transits: &mut [Transit], classes: &[Class]) {
+        if let Some(Reverse(first)) = self.queue.pop() {
+            self.send(first, now_ps, transits, classes);
+        }
+    }
+
     /// Serves the frames that no frame sent at `now_ps` or later can precede.
     #[inline]
     pub fn serve(&mut self, now_ps: u64, transits: &mut [Transit], classes: &[Class]) {

@@ -271,7 +271,7 @@ impl<'a> DeviceState<'a> {
             let stall = device.stall.as_ref();
             let stall = stall.map(|stall| stall.of_trial(trial.seed));
             let output = SharedOutput::new(device.output.buffer_bytes, stall.as_ref());
-            OutputPort::new(
+            let made = OutputPort::new(
                 *port,
                 output,
                 Queues::new(device, trial.seed, stall.as_ref()),
@@ -279,7 +279,12 @@ impl<'a> DeviceState<'a> {
                 trial.drain_ns * 1000,
                 receive_clock_ppm,
                 outage,
-            )
+            );
+            if trial.spreads() {
+                made.patient()
+            } else {
+                made
+            }
         };
         DeviceState {
             transits,
@@ -321,10 +326,7 @@ impl<'a> DeviceState<'a> {
         let output_port = transit.output_port;
         transit.offer();
         if self.spreads {
-            // Arrivals at all ports are accounted in the order of their times.
-            for output_port in 0..self.output_ports.len() {
-                self.serve(output_port, sent_ps);
-            }
+            self.serve_all(sent_ps, sent_ps);
         } else {
             self.serve(output_port, sent_ps);
         }
@@ -480,6 +482,32 @@ impl<'a> DeviceState<'a> {
         }
     }
 
+    /// Serves the frames of all outputs that are ready before `until_ps`, in the order of their times: those of one
+    /// stream may be at several of them, and which of them is late must not depend on the order of the outputs.
+    fn serve_all(&mut self, until_ps: u64, now_ps: u64) {
+        let DeviceState {
+            output_ports,
+            transits,
+            classes,
+            ..
+        } = self;
+        loop {
+            let heads = output_ports
+                .iter()
+                .enumerate()
+                .filter_map(|(place, port)| Some((port.ready_ps()?, place)));
+            match heads.min() {
+                Some((ready_ps, place)) if ready_ps < until_ps => {
+                    output_ports[place].send_first(now_ps, transits, classes);
+                }
+                _ => break,
+            }
+        }
+        for output_port in 0..self.output_ports.len() {
+            self.serve(output_port, now_ps);
+        }
+    }
+
     /// Hands over frames from inputs to outputs that have room, before `until_ps`.
     fn hand_over(&mut self, until_ps: u64, now_ps: u64) {
         let DeviceState {
@@ -551,6 +579,9 @@ impl<'a> DeviceState<'a> {
             }
         }
         self.hand_over(u64::MAX, now_ps);
+        if self.spreads {
+            self.serve_all(u64::MAX, now_ps);
+        }
         for output_port in &mut self.output_ports {
             output_port.finish(now_ps, &mut self.transits, &self.classes);
         }

@@ -7,9 +7,10 @@ keys mean is in docs/devices.md, what they do is in `core/src/simulated`. Never 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tomlkit
 from pydantic import Field, ValidationError, model_validator
@@ -28,6 +29,7 @@ from keisoku.ground.simulated_device.faults import (
 )
 from keisoku.ground.simulated_device.queueing import Bucket, Marking, Queue, Scheduler
 from keisoku.ground.simulated_device.section import FrameBytes, Nanoseconds, PartsPerMillion, Port, Section
+from keisoku.ground.simulated_device.spreading import Spread
 
 _NOT_PART_OF_THE_MODEL = {
     "name",
@@ -39,6 +41,7 @@ _NOT_PART_OF_THE_MODEL = {
     "published_latency",
     "cable",
     "rewrite",
+    "spread",
 }
 
 
@@ -253,6 +256,8 @@ class SimulatedDevice(Section):
     pairs: list[Pair] = Field([], alias="pair")
     rewrite: list[Rewrite] = Field([])
     """The first one that chooses a frame counts."""
+    spread: Spread | None = None
+    """None: every frame leaves by the port that it is meant for."""
     host: Host | None = None
     """None: the tester's host never stops a sender."""
     scheduler: Scheduler = Scheduler()
@@ -278,6 +283,11 @@ class SimulatedDevice(Section):
             raise PlanError("queue.codes", f"{twice} is in two queues", "leave it in one")
         if self.queues and self.input is not None:
             raise PlanError("input", "a device with [[queue]] has no queues at its inputs", "leave one out")
+        if self.spread is not None:
+            self._check_ports("spread.ports", self.spread.ports)
+            state = next((name for name in ("address_table", "connections", "snooping") if getattr(self, name)), None)
+            if state is not None:
+                raise PlanError("spread", f"a device with [{state}] spreads no flows", "leave one out")
         self._check_ports("clock_offset_ppm", list(self.clock_offset_ppm))
         seen: set[tuple[int, int]] = set()
         for pair in self.pairs:
@@ -298,9 +308,10 @@ class SimulatedDevice(Section):
             if ports.count(port) > 1:
                 raise PlanError(field, f"port {port} is listed twice", "list each once")
 
-    def model_json(self) -> str:
-        """The model in the form that `core/src/simulated/device.rs` reads."""
+    def model_json(self, interruptions: Iterable[Mapping[str, Any]] = ()) -> str:
+        """The model, with further interruptions, in the form that `core/src/simulated/device.rs` reads."""
         model = self.model_dump(mode="json", exclude=_NOT_PART_OF_THE_MODEL)
+        model["interruptions"] += interruptions
         del model["scheduler"]["code"]
         if self.cable is not None:
             for forwarding in (model["forwarding"], *(pair["forwarding"] for pair in model["pairs"])):
@@ -335,6 +346,7 @@ SECTIONS: dict[str, type[Section]] = {
     "interruption": Interruption,
     "cable": Cable,
     "rewrite": Rewrite,
+    "spread": Spread,
     "host": Host,
     "scheduler": Scheduler,
     "queue": Queue,

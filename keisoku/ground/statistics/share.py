@@ -12,13 +12,13 @@ _NORMAL = 1.959964
 """Half the width of an interval of 95 % of a normal distribution, in standard deviations."""
 
 
-def clopper_pearson(count: float, whole: float) -> tuple[float, float]:
-    """Ends of the exact interval of 95 %, as ratios, of what was seen `count` times of `whole` > 0 (Clopper and Pearson
-    1934, by quantiles of beta). It contains the true ratio with at least this confidence, however rare or few.
+def clopper_pearson(count: float, whole: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Ends of the exact interval (of 95 %), as ratios, of what was seen `count` times of `whole` > 0 (Clopper and
+    Pearson 1934, by quantiles of beta). It contains the true ratio with at least this confidence, however rare or few.
 
     Where things come several at a time, both are how many are independent of each other, and need not be integers.
     """
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     if count in (0, whole):  # the quantile is a root
         end = -math.expm1(math.log(tail) / whole)
         return (0.0, end) if count == 0 else (1 - end, 1.0)

@@ -68,6 +68,10 @@ class Procedure:
 
     own_flows: bool = False
     """It sets itself which port sends to which: every port must be able to send to every other."""
+    pattern: Literal["", "either"] = ""
+    """The only traffic pattern that it has, where that is not each port to every other."""
+    foretells: Callable[[Any, Capabilities], Iterable[str]] = lambda plan, capabilities: ()
+    """What is said of it before the first frame beside how long it takes, in phrases."""
     least_ports: int = 2
     ports_in_blocks: bool = False
     """The number of ports must be `least_ports` or a multiple."""

@@ -86,6 +86,9 @@ def measure(work: Work[Plan]) -> None:
         # A run among many on one bench takes a moment, and thinking it through would take a part of that.
         if work.resumed is None and bench is None and (said := announcement(plan, capabilities, bias)):
             work.observer.tell(said)
+        if work.resumed is None and bench is None:
+            for said in (text for name in plan.methods for text in PROCEDURES[name].foretells(plan, capabilities)):
+                work.observer.tell(said)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}
         if look is not None:
             work.observer.tell(look.sentence(_longest_trial_ns(plan)))

@@ -11,6 +11,7 @@ from keisoku.errors import PlanError
 from keisoku.subjects.device.engine.beside_cable import BesideCable
 from keisoku.subjects.device.engine.engine import Engine
 from keisoku.subjects.device.engine.port_capture import PortCapture, Tell
+from keisoku.subjects.device.entry import Procedure
 from keisoku.subjects.device.plan.ability import able_part
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.uri import is_lab
@@ -146,8 +147,12 @@ def wanted_traffic(plan: Plan) -> WantedTraffic:
         listening=plan.listening(),
         connection_bytes=_connection_bytes(plan),
         frames_every=plan.frames_every,
-        frame_bytes=() if any(PROCEDURES[method].own_flows for method in plan.methods) else plan.frame_bytes,
+        frame_bytes=() if any(_sets_flows(PROCEDURES[method]) for method in plan.methods) else plan.frame_bytes,
     )
+
+
+def _sets_flows(procedure: Procedure) -> bool:
+    return procedure.own_flows or bool(procedure.pattern)
 
 
 def _cable_m(plan: Plan) -> float | None:

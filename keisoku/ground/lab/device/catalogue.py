@@ -16,13 +16,14 @@ from keisoku.ground.lab.device.ecmp import Ecmp
 from keisoku.ground.lab.device.filtered import Flower, Gate, Police
 from keisoku.ground.lab.device.hsr import Hsr
 from keisoku.ground.lab.device.ipsec import Ipsec, Xfrm
+from keisoku.ground.lab.device.lag import Lag
 from keisoku.ground.lab.device.managed_queue import Cake, Codel, Ets, FqCodel, Pie, Red
 from keisoku.ground.lab.device.mpls import Mpls
 from keisoku.ground.lab.device.multicast_router import MulticastRouter
 from keisoku.ground.lab.device.nat64 import Nat64
 from keisoku.ground.lab.device.netem import Netem
 from keisoku.ground.lab.device.nftables import Firewall, Nat
-from keisoku.ground.lab.device.ovs import Ovs, OvsMpls, OvsVxlan
+from keisoku.ground.lab.device.ovs import Ovs, OvsMpls, OvsSelect, OvsVxlan
 from keisoku.ground.lab.device.router import Router
 from keisoku.ground.lab.device.schedule import Etf, Mqprio, Taprio
 from keisoku.ground.lab.device.serial_line import SerialLine
@@ -47,7 +48,7 @@ KINDS: dict[str, tuple[type[LabDevice], ...]] = {
         *(Codel, FqCodel, Pie, Red, Cake, Ets, Mqprio, Taprio, Etf),
         SerialLine,
     ),
-    "ways that take over from each other": (Diamond, Vrrp, SpanningTree, Ecmp),
+    "ways that take over from each other": (Diamond, Vrrp, SpanningTree, Ecmp, Lag, OvsSelect),
     "filters at the inputs": (Police, Gate, Flower),
 }
 """Groups in the order of the help."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pyroute2 import IPRoute
 
 from keisoku.ground.host.program import Program
@@ -13,6 +13,7 @@ from keisoku.ground.lab.device.passage import HOPS, Passage, inside
 from keisoku.ground.lab.device.port import LabPort
 from keisoku.ground.lab.device.vswitch import PROGRAMS, Vswitch, await_carriers
 from keisoku.ground.lab.device.vxlan import NETWORK, TunnelEnd
+from keisoku.ground.lab.device.weights import WeightsText, weights_of
 
 MPLS_BYTES = 4
 LABELS = {"ipv4": (104, 204), "ipv6": (106, 206)}
@@ -60,6 +61,52 @@ class Ovs(_Switched):
     def _macs(self, port: LabPort) -> tuple[str, ...]:
         number = port.mac.rsplit(":", 1)[1]
         return port.mac, *(f"02:6b:74:{n >> 8:02x}:{n & 0xFF:02x}:{number}" for n in range(1, self.flows))
+
+
+_HASHED = ("eth_src", "eth_dst", "ip_src", "ip_dst", "ipv6_src", "ipv6_dst", "ipv6_label", "udp_src", "udp_dst")
+"""OpenFlow's names of the fields that a group may hash."""
+
+
+class OvsSelect(_Switched):
+    """A switch whose group of buckets (OpenFlow's type select) sends UDP from port 1 by any of ports 2, 3 …
+
+    A hash of the fields that are given chooses; all other frames leave by port 2.
+    """
+
+    family: ClassVar[str] = "ovs-select"
+    title: ClassVar[str] = "Open vSwitch with a select group"
+    parameters: ClassVar[str] = f"fields=ip_src,udp_src (of {', '.join(_HASHED)})&weights=1:2:1"
+
+    fields: str = "ip_src,ip_dst,udp_src,udp_dst"
+    weights: WeightsText | None = None
+    """Of the members (default: equal). The switch compares hashes times weights, so shares are not proportional."""
+
+    @field_validator("fields")
+    @classmethod
+    def _fields_of_one_version(cls, fields: str) -> str:
+        names = fields.split(",")
+        versions = {name.split("_")[0] for name in names} & {"ip", "ipv6"}
+        if not {*names} <= {*_HASHED} or len(versions) > 1:
+            raise ValueError
+        return fields
+
+    def build(self, site: Site) -> None:
+        """Make the switch, the group, and a flow from each member back to port 1."""
+        switch = Vswitch(site.daemons, site.core)
+        switch.bridge(_SWITCH, *(str(port.dut_interface) for port in site.ports))
+        numbers = range(2, len(site.ports) + 1)
+        shares = zip(numbers, weights_of(self.weights, len(numbers)), strict=True)
+        buckets = ",".join(f"bucket=weight:{share},actions=output:{number}" for number, share in shares)
+        switch.set_groups(_SWITCH, [f"group_id=1,type=select,selection_method=hash,fields({self.fields}),{buckets}"])
+        # A field can only be hashed of frames that have it.
+        flows = [f"in_port=1,{kind},actions=group:1" for kind in self._kinds()]
+        flows += ["in_port=1,priority=1,actions=output:2"]
+        switch.set_flows(_SWITCH, flows + [f"in_port={number},actions=output:1" for number in numbers])
+
+    def _kinds(self) -> list[str]:
+        if "ipv6_" in self.fields:
+            return ["udp6"]
+        return ["udp"] if "ip_" in self.fields else ["udp", "udp6"]
 
 
 class OvsMpls(_Switched):

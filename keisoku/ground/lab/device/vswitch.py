@@ -64,6 +64,10 @@ class Vswitch:
         if int(taken) != len(flows):
             raise EngineError(f"Open vSwitch accepted {taken} of {len(flows)} flows")
 
+    def set_groups(self, name: str, groups: Sequence[str]) -> None:
+        """Adds groups to a bridge, which has none yet. Hashes of chosen fields need OpenFlow 1.5's extension."""
+        _OFCTL.run("-O", "OpenFlow15", "add-groups", str(self._directory / f"{name}.mgmt"), "-", text="\n".join(groups))
+
     def control(self, *words: str) -> str:
         """Run `ovs-appctl`; return what the switch answers."""
         return _APPCTL.run("-t", str(self._control), *words)

@@ -330,8 +330,9 @@ def _ports(
     if stream.egress is None:
         return stream.receive, stream.receive
     start, stop = window
-    begin_ns = max(0.0, start.lowest) if math.isfinite(start.lowest) else 0.0
-    end_ns = stop.lowest if math.isfinite(stop.lowest) else float(record.facts.sent.last_sent_ns)
+    # A frame that is sent as an event happens may meet what it did already.
+    begin_ns = max(0.0, start.lowest - 1) if math.isfinite(start.lowest) else 0.0
+    end_ns = stop.lowest - 1 if math.isfinite(stop.lowest) else float(record.facts.sent.last_sent_ns)
     before = stream.egress.port_at(int(begin_ns))
     after = stream.egress.port_at(int(end_ns))
     return (stream.receive if before is None else before, stream.receive if after is None else after)

@@ -17,6 +17,7 @@ from keisoku.ground.frame.addresses import macs
 from keisoku.ground.frame.codes import codes
 from keisoku.ground.frame.membership import memberships
 from keisoku.ground.simulated_device.device import SimulatedDevice
+from keisoku.ground.simulated_device.spreading import EVENT
 from keisoku.language import phrase
 from keisoku.subjects.device.engine.connecting import PLACES, Connecting
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
@@ -27,7 +28,7 @@ from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import Happened
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial import NS_PER_S, Stream, Trial
 
 _STAMP = phrase("virtual time, exact")
 MAX_FRAME_BYTES = 16_384
@@ -97,8 +98,12 @@ class SimulatedEngine:
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
             resets=None if self._device.reset is None else "on command",
-            events=tuple(dict.fromkeys(cut.event for cut in self._device.interruptions)),
+            events=tuple(dict.fromkeys(self._events())),
         )
+
+    def _events(self) -> list[str]:
+        own = [cut.event for cut in self._device.interruptions]
+        return own if self._device.spread is None else [*own, EVENT]
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
         """Begins computing a trial; `stream` is the number of its first one.
@@ -128,7 +133,8 @@ class SimulatedEngine:
             self._traffic.tables(trial)
         try:
             words = None if connecting is None else PLACES
-            load = trial.load(streams, stream + len(trial.opening_loads), seed, words=words)
+            sent = self._spread(trial, streams)
+            load = sent.load(streams, stream + len(trial.opening_loads), seed, words=words)
             read = self._addresses(trial), self._codes(trial)
             if found is None:
                 self._simulation.start(load, *read)
@@ -143,6 +149,17 @@ class SimulatedEngine:
             raise EngineError(str(error)) from error
         self._intended_frames = sum(one.frames for one in streams)
         self._trial, self._watched, self._frames = trial, found, frames
+
+    def _spread(self, trial: Trial, streams: Sequence[Stream]) -> Trial:
+        """Makes the device again for the flows of this trial, if it spreads them; the trial with what begins it."""
+        spread = self._device.spread
+        if spread is None or not any(stream.among for stream in streams):
+            return trial
+        from keisoku.subjects.device.engine.spreading import BEGIN, spreading  # few devices spread anything
+
+        moved = spreading(spread, streams, self._traffic.tables(trial))
+        self._simulation = Simulation(self._device.model_json(moved), self._ports, self._receive_clock_ppm)
+        return trial.model_copy(update={"events": (BEGIN, *trial.events)})
 
     def _open(self, trial: Trial, stream: int, seed: int) -> Connecting | None:
         """Opens the trial's connections at once: what is known of them."""

@@ -104,7 +104,7 @@ class _Lot:
 
     def frames(self, trial: Trial) -> int:
         if self.flow is not None:
-            return trial.frames_in(self.flow)
+            return max(1, round(trial.frames_in(self.flow) / self.flow.streams))
         if self.kind is None or self.kind.share is not None:
             return max(1, round(trial.frames * self.share))
         # §11.2 and §11.3: the first of them is the first frame of the trial.
@@ -250,8 +250,8 @@ class Traffic:
     def _lots(self, flows: Sequence[Flow]) -> list[_Lot]:
         """Each flow, or without flows each content on each route; and the frames beside them."""
         if flows:
-            own = [_Lot(self._route(flow), _content(self.contents[0], flow), flow.share, flow) for flow in flows]
-            return own + self._beside
+            own = [(self._route(flow), _content(self.contents[0], flow), flow.share / flow.streams) for flow in flows]
+            return [_Lot(*lot, flow) for lot, flow in zip(own, flows, strict=True)] + self._beside
         routes = {port: sum(route.transmit == port for route in self.routes) for port in self.transmitting}
         weights = sum(content.weight for content in self.contents)
         return [
@@ -336,8 +336,8 @@ def _leads_elsewhere(content: Content) -> bool:
 
 def _content(content: Content, flow: Flow) -> Content:
     """The flow's own settings, and the plan's content for the others."""
-    own = flow.model_dump(include={"frame_bytes", "pacing", "headers", "modify"}, exclude_none=True)
-    return Content.model_validate(content.model_dump(exclude={"streams"}) | own)
+    own = flow.model_dump(include={"frame_bytes", "pacing", "headers", "modify", "streams"}, exclude_none=True)
+    return Content.model_validate(content.model_dump() | own)
 
 
 def _sizes(content: Content, frame_bytes: int) -> tuple[int, ...]:
@@ -351,7 +351,7 @@ def _split(
     headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     modify = _stepping(route, content, sizes, beside)
     whole = frames(headers, sizes, ends, modify, seed, beside, room_bytes)
-    if count > 1 and (modify != content.modify or (len(sizes) == len(modify) == 1 and whole.count == count)):
+    if count > 1 and (modify != content.modify or (len(sizes) == 1 and modify and whole.count == count)):
         return _apart(whole, count)
     return [whole] * count
 
@@ -362,8 +362,8 @@ def _stepping(route: Route, content: Content, sizes: tuple[int, ...], beside: in
     headers, count, ends = route.forward.headers(content.headers), content.streams, route.forward.ends(content)
     if count == 1:
         return content.modify
-    alone = len(sizes) == len(content.modify) == 1
-    if alone and variants(headers, sizes, ends, content.modify, beside) == count:
+    one_size = len(sizes) == 1 and content.modify
+    if one_size and variants(headers, sizes, ends, content.modify, beside) == count:
         return content.modify
     layer = next((name for name in ("UDP", "TCP") if f"{name}(" in parse(headers).text), None)
     if layer is None:

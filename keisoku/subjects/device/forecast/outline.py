@@ -18,7 +18,11 @@ from keisoku.units import time_text
 def outline(plan: Plan, capabilities: Capabilities, bias: Bias) -> list[str]:
     """A sentence for each procedure and each of its deviations, and one for all together."""
     devices = on_each_device(plan, capabilities, bias)
-    said = [line for name in plan.methods for line in _procedure(name, plan, devices)]
+    said = [
+        line
+        for name in plan.methods
+        for line in (*_procedure(name, plan, devices), *PROCEDURES[name].foretells(plan, capabilities))
+    ]
     if whole := announcement(plan, capabilities, bias):
         return [*said, whole]
     times = [sum(one.seconds.values()) for one in devices]

@@ -24,7 +24,7 @@ from keisoku.subjects.device.record.counts import (
     Tracked,
     Variation,
 )
-from keisoku.subjects.device.record.facts import Branch, Facts, Receiver, StreamFacts, Transmitter
+from keisoku.subjects.device.record.facts import Arrived, Branch, Egress, Facts, Receiver, StreamFacts, Transmitter
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.opening import Opened, Opening
 from keisoku.subjects.device.record.trial import NS_PER_S, Bursts, Flow, Trial
@@ -214,9 +214,10 @@ def _ways(plan: Plan, trial: Trial, most_fps: float | None) -> list[_Way]:
     offered = 1.0 if most_fps is None else min(1.0, most_fps / trial.frames_per_second)
     found = []
     for flow in flows:
-        asked = trial.frames_in(flow)
+        asked = max(1, round(trial.frames_in(flow) / flow.streams))
         end_ns = flow.start_ns + (flow.duration_ns or trial.duration_ns - flow.start_ns)
-        found.append(_Way(flow, asked, max(1, round(asked * offered)), flow.start_ns, max(end_ns, flow.start_ns + 1)))
+        way = _Way(flow, asked, max(1, round(asked * offered)), flow.start_ns, max(end_ns, flow.start_ns + 1))
+        found += [way] * flow.streams
     return found
 
 
@@ -276,7 +277,17 @@ def _stream(
         receive=way.flow.receive,
         offered_frames=offered,
         tracked=tracked,
+        egress=_egress(way.flow, number, passed),
     )
+
+
+def _egress(flow: Flow, number: int, passed: int) -> Egress | None:
+    """Streams that may leave by any of several ports take them in turn."""
+    if not flow.among:
+        return None
+    ports = (flow.receive, *flow.among)
+    arrived = [Arrived(port=port, frames=passed * (port == ports[number % len(ports)])) for port in ports]
+    return Egress(stays=[], changes=0, arrived=arrived)
 
 
 def _message(trial: Trial, flow: Flow) -> StreamFacts:

@@ -230,7 +230,13 @@ class Plan(RunSettings):
     @model_validator(mode="after")
     def _flows(self) -> Plan:
         """Which ports send to which, and what."""
-        own = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
+        has_own = (method for method in self.methods if PROCEDURES[method].own_flows or PROCEDURES[method].pattern)
+        own = next(has_own, None)
+        every = next((method for method in self.methods if PROCEDURES[method].own_flows), None)
+        other = next((method for method in self.methods if PROCEDURES[method].pattern), None)
+        if every and other:
+            problem = f"{every} and {other} use the ports in other ways"
+            raise PlanError("methods", problem, "measure them one after the other")
         if own and self.pattern is not None:
             raise PlanError("pattern", f"{own} sets its own pattern", "leave it out; list the ports with --ports")
         if not fits(self.traffic_pattern, len(self.port_fields())):
@@ -374,6 +380,9 @@ class Plan(RunSettings):
     @property
     def traffic_pattern(self) -> Pattern:
         """Which port sends to which: the procedures' own pattern, or the one that was given."""
+        for method in self.methods:
+            if own := PROCEDURES[method].pattern:
+                return own
         if any(PROCEDURES[method].own_flows for method in self.methods):
             return "mesh"
         return self.pattern or "pair"

@@ -112,6 +112,9 @@ class Flow(Frozen):
     flows are the last ones of a trial."""
     share: float = Field(1.0, gt=0)
     """Share of the trial's load of a port."""
+    streams: int = Field(1, ge=1)
+    """So many streams share it evenly, each with an account of its own and with one of the frames that `modify` makes,
+    which must be as many."""
     start_ns: int = Field(0, ge=0)
     """Start of the flow, after the start of the trial."""
     duration_ns: int | None = Field(None, gt=0)
@@ -189,7 +192,8 @@ class Trial(Frozen):
     at_full_speed: bool = False
     """A figure of it depends on the speed of the tester's core: the engine waits a while for the core's full speed."""
     flows: tuple[Flow, ...] = ()
-    """Flows in place of the plan's pattern; empty: the plan's. The facts have a stream for each flow, in this order."""
+    """Flows in place of the plan's pattern; empty: the plan's. The facts have the streams of each flow, in this
+    order."""
     switches: tuple[Switch, ...] = ()
     """Settings of each flow, if flows are started, paused and ended one by one while the trial runs: the trial then
     lasts until no flow sends any more, and each flow is counted by itself. Empty: all flows are sent as planned."""

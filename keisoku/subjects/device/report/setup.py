@@ -28,16 +28,24 @@ def setup(device: Device) -> Setup | None:
     ]
     return Setup(
         device=device.name,
-        ports=[_port(each, number, len(ports), speed_text) for number, each in enumerate(ports)],
+        ports=[
+            _port(each, _sends(context, number, len(ports)), number, speed_text) for number, each in enumerate(ports)
+        ],
         tester=", ".join(part for part in tester if part),
         calibration=_calibration(context),
     )
 
 
-def _port(port: Any, number: int, count: int, speed: str) -> TesterPort:
-    """A port of the tester; of a simulated device only its number is known, and the first one transmits."""
+def _sends(context: Mapping[str, Any], number: int, count: int) -> bool:
+    """Whether a port of a simulated device sends: the only one that does, or else all but the last one."""
+    routes = (context.get("traffic") or {}).get("routes") or []
+    senders = {str(route).partition(" ")[0] for route in routes}
+    return str(number + 1) in senders if len(senders) == 1 else number < max(1, count - 1)
+
+
+def _port(port: Any, sends: bool, number: int, speed: str) -> TesterPort:
+    """A port of the tester; of a simulated device only its number is known."""
     if not isinstance(port, Mapping):
-        sends = number < max(1, count - 1)
         return TesterPort(phrase("port {number}", number=port), speed, sends, not sends)
     detail = join_texts(", ", [part for part in (str(port.get("engine") or ""), speed) if part])
     name = str(port.get("interface") or port.get("name") or number + 1)

@@ -1,0 +1,1 @@
+"""How ECMP groups and LAGs spread flows over their members."""

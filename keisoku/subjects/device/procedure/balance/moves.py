@@ -1,0 +1,98 @@
+"""Which flows move when a member is lost and when it returns: with resilient hashing only those of that member."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from math import ceil, isfinite
+
+from keisoku.errors import PlanError
+from keisoku.ground.run.result import Row
+from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.language import join_texts, phrase, plural
+from keisoku.subjects.device.analysis.outage import Between, Impact, Reach, reaches
+from keisoku.subjects.device.procedure.balance.tester import Tester, count
+from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.event import Event
+from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial_record import TrialRecord
+from keisoku.subjects.device.record.validity import why_invalid
+
+EVENT = phrase("Event")
+"""Header of the column of cases."""
+
+
+def check_event(name: str, capabilities: Capabilities) -> None:
+    """Raises PlanError for an event that the device does not offer."""
+    if name not in capabilities.events:
+        offered = ", ".join(capabilities.events)
+        remedy = f"use {offered}" if offered else "leave it out, or measure 'convergence' with a command"
+        raise PlanError("balance.event", f"the device offers no event '{name}'", remedy)
+
+
+def moving_rows(tester: Tester, modify: Sequence[str], flows: int) -> Generator[Trial, TrialRecord, list[Row]]:
+    """A row for the event and one for its undoing: 'flows', 'moved', 'moved_needlessly' (though their member stayed, or
+    to another one than that which returned), and 'interruption' (ns, the longest of a flow)."""
+    settings = tester.settings
+    first_ns, watch_ns = round(settings.stable_s * NS_PER_S), round(settings.watch_s * NS_PER_S)
+    events = (
+        Event(name=settings.event, after_ns=first_ns),
+        Event(name=settings.event, after_ns=first_ns + watch_ns, undo=True),
+    )
+    # Whole frames of each flow: with many flows, what is rounded would be more than the tester may leave out.
+    frames = ceil((settings.stable_s + 2 * settings.watch_s) * tester.load_fps / flows)
+    trial = tester.trial([tester.flow(modify, flows)], frames * flows / tester.load_fps)
+    record = yield from tester.carried(trial.model_copy(update={"events": events, "links_may_fail": True}))
+    if not record.valid:
+        remark = join_texts("; ", why_invalid(record))
+        return [Row(frame_bytes=tester.size, case=settings.event, group=EVENT, figures={}, remark=remark)]
+    found = [reach for reach in reaches(record) if reach.event is not None]
+    member = _lost_member(found[0].impacts) if found else None
+    return [_row(tester.size, record, reach, member) for reach in found]
+
+
+def _lost_member(impacts: Sequence[Impact]) -> int | None:
+    """The port by which flows left before and none after; None if that is not one."""
+    gone = {impact.port_before for impact in impacts} - {impact.port_after for impact in impacts}
+    return gone.pop() if len(gone) == 1 else None
+
+
+def _row(size: int, record: TrialRecord, reach: Reach, member: int | None) -> Row:
+    assert reach.event is not None
+    event, impacts = record.trial.events[reach.event], reach.impacts
+    moved = [impact for impact in impacts if impact.port_before != impact.port_after]
+    figures = {"flows": count(len(impacts)), "moved": count(len(moved))}
+    said = phrase("no member is known to have been lost")
+    if member is not None:
+        stayed = [impact for impact in moved if (impact.port_after if event.undo else impact.port_before) != member]
+        figures["moved_needlessly"] = count(len(stayed))
+        said = _said(len(stayed), event.undo) if moved else phrase("no flow moved")
+    if reach.affected:
+        longest = max((impact.interruption for impact in reach.affected), key=lambda time: time.likely)
+        figures["interruption"] = _time(longest)
+    case = event.name + (" undone" if event.undo else "")
+    return Row(frame_bytes=size, case=case, group=EVENT, figures=figures, trial=record.index, remark=said)
+
+
+def _said(moved: int, undo: bool) -> str:
+    if not moved:
+        return (
+            phrase("only flows of the member that returned moved")
+            if undo
+            else phrase("only flows of the lost member moved")
+        )
+    if undo:
+        return plural(
+            "{count} flow moved to another member than that which returned",
+            "{count} flows moved to another member than that which returned",
+            count=moved,
+        )
+    return plural(
+        "{count} flow moved though its member stayed", "{count} flows moved though their member stayed", count=moved
+    )
+
+
+def _time(time: Between) -> Quantity:
+    if not isfinite(time.highest):
+        return Quantity(value=time.lowest, unit="ns", bound="at least")
+    ends = Interval(lower=time.lowest, upper=time.highest, confidence=1.0)
+    return Quantity(value=time.likely, unit="ns", interval=ends, covers="resolution")
