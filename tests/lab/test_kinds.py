@@ -157,6 +157,21 @@ def test_the_first_trial_meets_no_queue_that_the_warm_up_filled() -> None:
     assert [receiver.foreign_frames for receiver in facts.receivers] == [0]
 
 
+def test_a_queue_of_this_host_does_not_slow_down_who_fills_it() -> None:
+    """Frames that waited in a bridge's queue were still of the packet socket, whose room ended after 300 of them."""
+    require("tbf")
+    with Lab("tbf?rate=1Mbps&queue=60kB", own_core=False) as lab:
+        engine = on_lab(plan_for("tbf", frame_bytes=[FRAME_BYTES], engine="packet"), lab)
+        try:
+            engine.start(patient_trial(10 * FRAMES, FRAME_BYTES, 5000.0), stream=1, seed=0)
+            facts, _ = engine.finish()
+        finally:
+            engine.close()
+    assert facts.sent.offered_frames == 10 * FRAMES
+    assert facts.sent.interrupted_share < 0.3
+    assert facts.tracked.lost_frames > 0
+
+
 def test_a_policer_of_frames_lets_its_rate_and_bucket_through() -> None:
     require("police")
     seen = through("police?rate=200pps&bucket=10", 1000, 500.0)

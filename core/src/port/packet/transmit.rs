@@ -24,6 +24,8 @@ use crate::trial::departures::Departure;
 /// How many frames of one port may wait for room while those of others leave: the kernel says that a port has no link
 /// only after it has refused frames for some ten ms.
 const MOST_WAITING: usize = 1 << 14;
+/// Of a socket, for frames that were sent and not freed yet; a small frame takes 768 bytes of it.
+const ROOM_BYTES: i32 = 1 << 28;
 /// Learning frames belong to no trial.
 const LEARNING_STREAM: u16 = 0xFFFF;
 
@@ -97,7 +99,12 @@ impl Socket {
         let socket = packet_socket::open(place, false, |socket| {
             // Frames that bypass the queueing discipline are not shown to other packet sockets either.
             let bypass = i32::from(place.capture_bytes == 0);
-            packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass)
+            packet_socket::set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass)?;
+            // A frame counts as this socket's until it is freed, also while it waits in a device's queue on this host:
+            // without room for all that may wait there, that queue would slow the sender down.
+            // Without CAP_NET_ADMIN the room stays as it is, and the trial is invalid where it was full.
+            let _ = packet_socket::set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, ROOM_BYTES);
+            Ok(())
         })?;
         let stamps = DriverStamps::open(&socket, None)
             .map_err(|error| place.refusal("ask the driver for stamps", &error))?;
