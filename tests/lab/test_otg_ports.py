@@ -144,9 +144,9 @@ def test_frames_to_a_port_without_a_link_are_not_sent(ports: None, engine: str, 
         found, other = until_stopped(api)
         warnings = set_traffic(api, "stop").warnings
     assert (other.frames_tx, other.frames_rx) == (FRAMES, FRAMES), warnings
-    # A busy host does stop the sender, for some ms; the link was down for a third of the time.
+    # A busy host does stop the sender, for some ms. The missing link once did, until it was back.
     blamed_percent = [int(share) for text in warnings for share in re.findall(r"host stopped .* for (\d+) %", text)]
-    assert max(blamed_percent, default=0) < 100 * least / FRAMES / 2, warnings
+    assert max(blamed_percent, default=0) < 50, warnings
     unsent = FRAMES - found.frames_tx
     if 1 in down:
         assert before[0].frames_tx < before[1].frames_tx - LATE_FRAMES
