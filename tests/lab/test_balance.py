@@ -127,6 +127,14 @@ def test_flows_of_members_that_stay_move_in_a_group_with_thresholds_and_come_bac
     assert back.figures["moved"].value == lost.figures["moved"].value
 
 
+def test_a_command_may_take_a_member_away() -> None:
+    with lab_of("ecmp") as lab:
+        command = f"ip -n {lab._places[0].name} link set dev {lab.ports[-1].dut_interface} down"
+        (lost,) = group(measured(lab, event=command), EVENT)
+    assert lost.case == "command"
+    assert 0 < lost.figures["moved_needlessly"].value < lost.figures["moved"].value
+
+
 def test_a_bridge_sends_every_flow_to_one_port() -> None:
     with lab_of("bridge") as lab:
         assert verdict(measured(lab)).remark.startswith("every flow took one member")

@@ -15,7 +15,7 @@ from keisoku.subjects.device.engine.simulated import SimulatedEngine, routes_bet
 from keisoku.subjects.device.engine.traffic import Traffic
 from keisoku.subjects.device.plan.ability import check_ability
 from keisoku.subjects.device.plot.device import Device
-from keisoku.subjects.device.procedure.balance.balance import ALL, MEMBER
+from keisoku.subjects.device.procedure.balance.balance import ALL, MEMBER, PROCEDURE
 from keisoku.subjects.device.procedure.balance.deciding import FIELD
 from keisoku.subjects.device.procedure.balance.moves import EVENT
 from keisoku.subjects.device.procedure.balance.plot import balance_plot
@@ -307,3 +307,10 @@ def test_two_procedures_that_use_the_ports_in_other_ways_are_not_measured_togeth
         plan("balance", ports=PORTS, frame_bytes=[128]).model_validate(
             {"methods": ["balance", "port_map"], "dut": "sim:test", "ports": PORTS, "frame_bytes": [128]}
         )
+
+
+def test_a_client_of_the_server_runs_no_command_by_an_event() -> None:
+    PROCEDURE.from_afar({"event": "member-lost"})
+    for asked in ({"event": "touch /tmp/here"}, {"event": "member-lost", "undo": "touch /tmp/here"}):
+        with pytest.raises(PlanError, match="may only be given on its own command line"):
+            PROCEDURE.from_afar(asked)

@@ -35,6 +35,11 @@ class Event(Frozen):
     """What the event did is undone."""
     command: bool = False
 
+    @property
+    def called(self) -> str:
+        """Its name, or 'command'."""
+        return self.name if self.name in EVENTS or not self.command else "command"
+
 
 class Happened(Frozen):
     """When an event was done, in ns since the first frame was due: at some moment from `begun_ns` to `ended_ns`."""

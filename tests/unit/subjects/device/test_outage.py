@@ -36,18 +36,18 @@ def test_the_port_at_a_time_is_that_of_the_last_frame_until_then() -> None:
 
 def test_an_event_that_the_device_offers_is_undone_by_it_and_a_command_by_a_command() -> None:
     built_in = ConvergenceSettings(event="link-down", stable_s=1, watch_s=2, rounds=2)
-    events = built_in.happening(TESTER)
+    events = built_in.happening(TESTER, built_in.rounds)
     assert [(event.name, event.undo, event.command, event.after_ns / 1e9) for event in events] == [
         ("link-down", False, False, 1),
         ("link-down", True, False, 3),
         ("link-down", False, False, 5),
         ("link-down", True, False, 7),
     ]
-    assert built_in.length_s(TESTER) == 9
+    assert built_in.length_s(events) == 9
     command = ConvergenceSettings(event="ip link set x down", undo="ip link set x up")
     assert [(event.command, event.undo) for event in command.happening(TESTER)] == [(True, False), (True, True)]
     alone = ConvergenceSettings(event="reboot-it now")
-    assert len(alone.happening(TESTER)) == 1 and alone.length_s(TESTER) == 6
+    assert len(alone.happening(TESTER)) == 1 and alone.length_s(alone.happening(TESTER)) == 6
 
 
 def test_several_names_are_several_events_and_a_command_with_commas_is_one() -> None:
@@ -59,17 +59,17 @@ def test_several_names_are_several_events_and_a_command_with_commas_is_one() -> 
         ("link-down", True, False),
     ]
     with pytest.raises(PlanError, match="the device offers no event 'member-lost'"):
-        several.check(TESTER)
+        several.check("convergence", TESTER)
     command = ConvergenceSettings(event="ip link set a,b down")
     assert command.named == ("ip link set a,b down",)
 
 
 def test_a_misspelt_event_is_refused_and_the_near_one_named() -> None:
     with pytest.raises(PlanError, match="did you mean 'link-down'"):
-        ConvergenceSettings(event="link-donw").check(TESTER)
+        ConvergenceSettings(event="link-donw").check("convergence", TESTER)
     with pytest.raises(PlanError, match="the device offers no event 'rebooted'"):
-        ConvergenceSettings(event="rebooted").check(TESTER)
-    ConvergenceSettings(event="sh").check(TESTER)  # a program
+        ConvergenceSettings(event="rebooted").check("convergence", TESTER)
+    ConvergenceSettings(event="sh").check("convergence", TESTER)  # a program
 
 
 def test_events_happen_in_the_order_of_their_times_and_say_when() -> None:

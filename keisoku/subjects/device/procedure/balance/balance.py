@@ -17,11 +17,12 @@ from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase, plural, sentence_case
 from keisoku.subjects.device.analysis.balance import FlowWay, Spraying, Verdict, flow_ways, judge, spraying
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.event_settings import names_only
 from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.procedure.balance.deciding import FIELD, deciding_rows
 from keisoku.subjects.device.procedure.balance.fields import HashField, hash_fields
-from keisoku.subjects.device.procedure.balance.moves import EVENT, check_event, moving_rows
+from keisoku.subjects.device.procedure.balance.moves import EVENT, moving_rows
 from keisoku.subjects.device.procedure.balance.plot import balance_plot
 from keisoku.subjects.device.procedure.balance.settings import (
     ELEPHANT,
@@ -310,8 +311,7 @@ def _check(plan: Plan, capabilities: Capabilities) -> None:
         raise PlanError("headers", problem, remedy)
     settings.number(settings.expected(len(members_of(plan))), confidence_of(plan))
     hash_fields(plan.contents()[0].headers, settings)
-    if settings.event:
-        check_event(settings.event, capabilities)
+    settings.check("balance", capabilities)
 
 
 def _sentence(result: Result) -> str:
@@ -343,6 +343,7 @@ PROCEDURE = Procedure(
     pace={"stable_s": 0.5, "watch_s": 1.0},
     foretells=_foretold,
     check=_check,
+    from_afar=names_only("balance"),
     plots=(balance_plot,),
     sentence=_sentence,
     adds=lambda result: [said] if (said := _sentence(result)) else [],

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from math import ceil, isfinite
 
-from keisoku.errors import PlanError
 from keisoku.ground.run.result import Row
 from keisoku.ground.statistics.quantity import Interval, Quantity
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.outage import Between, Impact, Reach, reaches
 from keisoku.subjects.device.procedure.balance.tester import Tester, count
-from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.event import Event
-from keisoku.subjects.device.record.trial import NS_PER_S, Trial
+from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
 
@@ -21,33 +19,31 @@ EVENT = phrase("Event")
 """Header of the column of cases."""
 
 
-def check_event(name: str, capabilities: Capabilities) -> None:
-    """Raises PlanError for an event that the device does not offer."""
-    if name not in capabilities.events:
-        offered = ", ".join(capabilities.events)
-        remedy = f"use {offered}" if offered else "leave it out, or measure 'convergence' with a command"
-        raise PlanError("balance.event", f"the device offers no event '{name}'", remedy)
-
-
 def moving_rows(tester: Tester, modify: Sequence[str], flows: int) -> Generator[Trial, TrialRecord, list[Row]]:
-    """A row for the event and one for its undoing: 'flows', 'moved', 'moved_needlessly' (though their member stayed, or
-    to another one than that which returned), and 'interruption' (ns, the longest of a flow)."""
+    """A row for each event and its undoing: 'flows', 'moved', 'moved_needlessly' (though their member stayed, or to
+    another one than that which returned), and 'interruption' (ns, the longest of a flow)."""
     settings = tester.settings
-    first_ns, watch_ns = round(settings.stable_s * NS_PER_S), round(settings.watch_s * NS_PER_S)
-    events = (
-        Event(name=settings.event, after_ns=first_ns),
-        Event(name=settings.event, after_ns=first_ns + watch_ns, undo=True),
-    )
+    events = settings.happening(tester.inputs.capabilities)
     # Whole frames of each flow: with many flows, what is rounded would be more than the tester may leave out.
-    frames = ceil((settings.stable_s + 2 * settings.watch_s) * tester.load_fps / flows)
+    frames = ceil(settings.length_s(events) * tester.load_fps / flows)
     trial = tester.trial([tester.flow(modify, flows)], frames * flows / tester.load_fps)
     record = yield from tester.carried(trial.model_copy(update={"events": events, "links_may_fail": True}))
     if not record.valid:
         remark = join_texts("; ", why_invalid(record))
-        return [Row(frame_bytes=tester.size, case=settings.event, group=EVENT, figures={}, remark=remark)]
+        return [Row(frame_bytes=tester.size, case=events[0].called, group=EVENT, figures={}, remark=remark)]
     found = [reach for reach in reaches(record) if reach.event is not None]
-    member = _lost_member(found[0].impacts) if found else None
-    return [_row(tester.size, record, reach, member) for reach in found]
+    lost = [_lost_member(reach.impacts) for reach in found if not _event(record, reach).undo]
+    # What one command undoes of several events is not known.
+    returned = lost[0] if len(lost) == 1 else None
+    members = iter(lost)
+    return [
+        _row(tester.size, record, reach, returned if _event(record, reach).undo else next(members)) for reach in found
+    ]
+
+
+def _event(record: TrialRecord, reach: Reach) -> Event:
+    assert reach.event is not None
+    return record.trial.events[reach.event]
 
 
 def _lost_member(impacts: Sequence[Impact]) -> int | None:
@@ -57,8 +53,7 @@ def _lost_member(impacts: Sequence[Impact]) -> int | None:
 
 
 def _row(size: int, record: TrialRecord, reach: Reach, member: int | None) -> Row:
-    assert reach.event is not None
-    event, impacts = record.trial.events[reach.event], reach.impacts
+    event, impacts = _event(record, reach), reach.impacts
     moved = [impact for impact in impacts if impact.port_before != impact.port_after]
     figures = {"flows": count(len(impacts)), "moved": count(len(moved))}
     said = phrase("no member is known to have been lost")
@@ -69,7 +64,7 @@ def _row(size: int, record: TrialRecord, reach: Reach, member: int | None) -> Ro
     if reach.affected:
         longest = max((impact.interruption for impact in reach.affected), key=lambda time: time.likely)
         figures["interruption"] = _time(longest)
-    case = event.name + (" undone" if event.undo else "")
+    case = event.called + (" undone" if event.undo else "")
     return Row(frame_bytes=size, case=case, group=EVENT, figures=figures, trial=record.index, remark=said)
 
 

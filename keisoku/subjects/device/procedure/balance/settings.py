@@ -10,8 +10,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.field_bits import check_name
-from keisoku.ground.run.settings import Settings
 from keisoku.ground.statistics.multinomial import CONFIDENCE, number_needed
+from keisoku.subjects.device.method.event_settings import EventSettings
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.plan.rate import Load
 
@@ -23,7 +23,7 @@ ELEPHANT = 100
 """So many times the frames of another flow an elephant has."""
 
 
-class BalanceSettings(Settings):
+class BalanceSettings(EventSettings):
     """Many flows from the first port to the members of an ECMP group or LAG, which are the other ports."""
 
     flows: int | None = Field(None, ge=2, le=MOST_FLOWS)
@@ -47,12 +47,6 @@ class BalanceSettings(Settings):
     """Network behind all members, of the destination addresses (default: the destination address is constant)."""
     fields: bool = False
     """Vary each header field alone as well, and say which of them decide."""
-    event: str = ""
-    """An event of the device that takes a member away, such as member-lost: which flows move."""
-    stable_s: float = Field(1.0, gt=0)
-    """Time under load before the event."""
-    watch_s: float = Field(2.0, gt=0)
-    """Time under load after the event, and after its undoing."""
 
     @field_validator("weights")
     @classmethod

@@ -8,9 +8,8 @@ number and a time, so that each interruption has two ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from statistics import median
-from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
@@ -27,13 +26,14 @@ from keisoku.subjects.device.analysis.outage import (
     reaches,
 )
 from keisoku.subjects.device.entry import Procedure
+from keisoku.subjects.device.method.event_settings import names_only
 from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES
 from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.procedure.rfc6412.flow_rows import flow_files
 from keisoku.subjects.device.procedure.rfc6412.settings import ConvergenceSettings
 from keisoku.subjects.device.record.capabilities import Capabilities
-from keisoku.subjects.device.record.event import EVENTS, Event
+from keisoku.subjects.device.record.event import Event
 from keisoku.subjects.device.record.trial import Constant, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid, without_links
@@ -63,14 +63,14 @@ def convergence(inputs: MethodInput) -> Generator[Trial, TrialRecord, Result]:
     if any(content.pacing != Constant() for content in inputs.plan.contents()):
         problem = "interruptions are known to the time between two frames, which must be constant"
         raise PlanError("pacing", problem, "leave it out")
-    events = settings.happening(inputs.capabilities)
+    events = settings.happening(inputs.capabilities, settings.rounds)
     pairs = inputs.plan.pairs()
     flows = len(pairs) * sum(content.streams for content in inputs.plan.contents())
     flows_of_a_port = flows / len({transmit for transmit, _ in pairs})
     for size in inputs.plan.frame_bytes:
         rate = inputs.fps(settings.rate_fps, size) or min(_DEFAULT_FPS, inputs.line_fps(size) or _DEFAULT_FPS)
         # Whole frames of each flow: with a thousand flows, what is rounded would be more than the tester may leave out.
-        frames = math.ceil(settings.length_s(inputs.capabilities) * rate / flows_of_a_port)
+        frames = math.ceil(settings.length_s(events) * rate / flows_of_a_port)
         length_s = frames * flows_of_a_port / rate
         interval_ns = max(SAMPLING_NS, round(length_s * 1e9 * flows / _INTERVALS))
         trial = inputs.trial(
@@ -178,15 +178,11 @@ def _name(record: TrialRecord, reach: Reach) -> str:
     event = events[reach.event]
 
     def is_alike(other: Event) -> bool:
-        return other.undo == event.undo and _called(other) == _called(event)
+        return other.undo == event.undo and other.called == event.called
 
-    name = _called(event)
+    name = event.called
     before, again = sum(map(is_alike, events[: reach.event])), sum(map(is_alike, events)) > 1
     return name + (" undone" if event.undo else "") + (f" {before + 1}" if again else "")
-
-
-def _called(event: Event) -> str:
-    return event.name if event.name in EVENTS or not event.command else "command"
 
 
 def _remarks(reach: Reach) -> list[str]:
@@ -312,16 +308,7 @@ def _without_event(result: Result) -> list[str]:
 
 
 def _check(plan: Plan, capabilities: Capabilities) -> None:
-    plan.settings_of(ConvergenceSettings).check(capabilities)
-
-
-def _from_afar(settings: Mapping[str, Any]) -> None:
-    """Raises PlanError for an event that would be a command of the server."""
-    events = settings.get("event", "")
-    are_names = isinstance(events, str) and all(name.strip() in ("", *EVENTS) for name in events.split(","))
-    if settings.get("undo") or not are_names:
-        problem = "a command of the server may only be given on its own command line"
-        raise PlanError("convergence.event", problem, f"use one of {', '.join(EVENTS)}")
+    plan.settings_of(ConvergenceSettings).check("convergence", capabilities)
 
 
 PROCEDURE = Procedure(
@@ -346,6 +333,6 @@ PROCEDURE = Procedure(
     also_needs=lambda settings: ["compare"] if settings.hops else [],
     check=_check,
     adds=_without_event,
-    from_afar=_from_afar,
+    from_afar=names_only("convergence"),
     files=flow_files,
 )
