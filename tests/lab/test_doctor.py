@@ -1,5 +1,6 @@
 """`keisoku doctor` says what stands in the way of measurements on this host's ports, and how to mend it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from keisoku.ground.host.checkup.mending import mend
 from keisoku.ground.host.ethtool import PAUSE_NEGOTIATED, PAUSE_SENT
 
 pytestmark = pytest.mark.lab
+
+NEAR, FAR, AWAY = f"doc-a{os.getpid()}", f"doc-b{os.getpid()}", f"doc-far{os.getpid()}"
+"""Interfaces of the host itself and a namespace: another process of these tests may be here, too."""
 
 
 def doctor(*before: str) -> subprocess.CompletedProcess[str]:
@@ -31,22 +35,22 @@ def part(text: str, about: str) -> str:
 
 @pytest.fixture
 def veth() -> Iterator[tuple[str, str]]:
-    subprocess.run(["ip", "link", "add", "doc-a", "type", "veth", "peer", "name", "doc-b"], check=True)
-    yield "doc-a", "doc-b"
-    subprocess.run(["ip", "link", "del", "doc-a"], check=False)
+    subprocess.run(["ip", "link", "add", NEAR, "type", "veth", "peer", "name", FAR], check=True)
+    yield NEAR, FAR
+    subprocess.run(["ip", "link", "del", NEAR], check=False)
 
 
 def test_a_port_that_is_down_is_named_with_the_command_that_mends_it(veth: tuple[str, str]) -> None:
     said = doctor()
-    assert "· it is down" in part(said.stdout, "doc-a")
-    assert "sudo ip link set doc-a up" in part(said.stdout, "doc-a")
+    assert "· it is down" in part(said.stdout, NEAR)
+    assert f"sudo ip link set {NEAR} up" in part(said.stdout, NEAR)
 
 
 def test_a_port_without_a_carrier_is_named_and_one_that_has_it_is_not(veth: tuple[str, str]) -> None:
-    subprocess.run(["ip", "link", "set", "doc-a", "up"], check=True)
-    assert "no carrier" in part(doctor().stdout, "doc-a")
-    subprocess.run(["ip", "link", "set", "doc-b", "up"], check=True)
-    seen = part(doctor().stdout, "doc-a")
+    subprocess.run(["ip", "link", "set", NEAR, "up"], check=True)
+    assert "no carrier" in part(doctor().stdout, NEAR)
+    subprocess.run(["ip", "link", "set", FAR, "up"], check=True)
+    seen = part(doctor().stdout, NEAR)
     assert "✗" not in seen
     assert "engine xdp is expected, because the driver supports native XDP" in seen
     assert "driver veth" in seen
@@ -56,20 +60,20 @@ def test_the_other_end_of_a_veth_that_does_not_poll_is_named_with_the_command_th
     veth: tuple[str, str],
 ) -> None:
     """`keisoku cost` once refused a bridge of the user's own in a namespace, and doctor expected the engine xdp."""
-    home = ["ip", "netns", "exec", "doc-far"]
-    subprocess.run(["ip", "netns", "add", "doc-far"], check=True)
+    home = ["ip", "netns", "exec", AWAY]
+    subprocess.run(["ip", "netns", "add", AWAY], check=True)
     try:
-        subprocess.run(["ip", "link", "set", "doc-b", "netns", "doc-far"], check=True)
-        subprocess.run(["ip", "link", "set", "doc-a", "up"], check=True)
-        subprocess.run([*home, "ip", "link", "set", "doc-b", "up"], check=True)
-        seen = part(doctor().stdout, "doc-a")
-        remedy = "sudo ip netns exec doc-far ethtool -K doc-b gro on"
+        subprocess.run(["ip", "link", "set", FAR, "netns", AWAY], check=True)
+        subprocess.run(["ip", "link", "set", NEAR, "up"], check=True)
+        subprocess.run([*home, "ip", "link", "set", FAR, "up"], check=True)
+        seen = part(doctor().stdout, NEAR)
+        remedy = f"sudo ip netns exec {AWAY} ethtool -K {FAR} gro on"
         assert "the engine xdp cannot send here" in seen and remedy in seen
         subprocess.run(remedy.split()[1:], check=True)
-        seen = part(doctor().stdout, "doc-a")
+        seen = part(doctor().stdout, NEAR)
         assert "engine xdp is expected" in seen and "cannot send here" not in seen
     finally:
-        subprocess.run(["ip", "netns", "del", "doc-far"], check=False)
+        subprocess.run(["ip", "netns", "del", AWAY], check=False)
 
 
 def test_a_user_without_rights_is_told_which_are_absent() -> None:
@@ -101,10 +105,10 @@ def test_what_is_mended_is_set_back_from_the_journal(veth: tuple[str, str], monk
         return True
 
     monkeypatch.setattr(interface, "_LINE", {"pause": (pauses.get, set_pauses)})
-    entries = mend([Finding("doc-a", "problem", "", mend=Mend("pause", 0, "")), Finding("doc-b", "note", "")])
-    assert pauses == {"doc-a": 0, "doc-b": found}
-    assert undo.undo(*entries) == ["set doc-a back"]
-    assert pauses == {"doc-a": found, "doc-b": found}
+    entries = mend([Finding(NEAR, "problem", "", mend=Mend("pause", 0, "")), Finding(FAR, "note", "")])
+    assert pauses == {NEAR: 0, FAR: found}
+    assert undo.undo(*entries) == [f"set {NEAR} back"]
+    assert pauses == {NEAR: found, FAR: found}
 
 
 def test_governors_that_differ_are_set_back_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,10 +124,10 @@ def test_governors_that_differ_are_set_back_each(tmp_path: Path, monkeypatch: py
 
 
 def test_what_can_be_measured_is_said_first(veth: tuple[str, str]) -> None:
-    assert "doc-a" not in part(doctor().stdout, "what can be measured")  # the host may have other ports
+    assert NEAR not in part(doctor().stdout, "what can be measured")  # the host may have other ports
     for name in veth:
         subprocess.run(["ip", "link", "set", name, "up"], check=True)
     said = part(doctor().stdout, "what can be measured")
     assert "a device between two of these ports: " in said
-    assert "doc-a" in said and "doc-b" in said
+    assert NEAR in said and FAR in said
     assert "kinds: 'keisoku lab --kinds' lists them" in said
