@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "diamond": (*CONVERGENCE, "--event", "link-down"),
     "vrrp": (*CONVERGENCE, "--ports", "1,2,3", "--pattern", "either", "--event", "master-killed"),
     "ecmp": (*CONVERGENCE, "--ports", "1,2,3", "--pattern", "either", "--event", "member-lost"),
-    "stp": (*CONVERGENCE, "--event", "link-down", "--watch", "40s"),
+    "stp": (*CONVERGENCE, "--event", "port-blocked", "--watch", "6s"),
     "examples/virtual/ospf.toml": (*CONVERGENCE, "--event", "cut"),
     "examples/virtual/bfd.toml": (*CONVERGENCE, "--event", "cut"),
 }
