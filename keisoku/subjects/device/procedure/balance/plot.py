@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, axis, device_colour, hover, label
+from keisoku.ground.report.points import points
 from keisoku.ground.run.result import Row, place
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.plot.device import Device
@@ -42,26 +43,18 @@ def balance_plot(devices: Sequence[Device]) -> Plot | None:
                 "marker": {"color": device_colour(device.index, _EXPECTED_OPACITY)},
             }
         )
-        ends = [share.bounds or (share.value, share.value) for share in shares]
         plot.add(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": label(device.name),
                 "x": names,
-                "y": [share.value for share in shares],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [high - share.value for share, (_, high) in zip(shares, ends, strict=True)],
-                    "arrayminus": [share.value - low for share, (low, _) in zip(shares, ends, strict=True)],
-                },
-                "marker": {"color": device_colour(device.index)},
                 "text": [
                     hover(device.name, join_texts(": ", [place(row), digits.text(share)]))
                     for row, share in zip(rows, shares, strict=True)
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
+                **points(shares, 1, device_colour(device.index), "circle"),
             }
         )
     return plot

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from keisoku.ground.report import digits
 from keisoku.ground.report.plot import Plot, device_colour, hover, label, size_choices
+from keisoku.ground.report.points import points
 from keisoku.ground.run.result import Row
 from keisoku.language import phrase
 from keisoku.subjects.device.plot.device import Device, frame_sizes, rows_of_curves
@@ -40,17 +41,9 @@ def marking_plot(devices: Sequence[Device]) -> Plot | None:
 
 def _add(plot: Plot, device: Device, rows: Sequence[Row], divisor: float) -> None:
     shares = [row.figures["marked"] for row in rows]
-    ends = [share.bounds or (share.value, share.value) for share in shares]
     plot.add(
         {
             "x": [row.at.value / divisor for row in rows if row.at],
-            "y": [share.value for share in shares],
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [high - share.value for share, (_, high) in zip(shares, ends, strict=True)],
-                "arrayminus": [share.value - low for share, (low, _) in zip(shares, ends, strict=True)],
-            },
             "mode": "markers+lines",
             "name": label(device.name),
             "line": {"color": device_colour(device.index)},
@@ -58,6 +51,7 @@ def _add(plot: Plot, device: Device, rows: Sequence[Row], divisor: float) -> Non
                 hover(device.name, f"{row.case}: {digits.text(share)}") for row, share in zip(rows, shares, strict=True)
             ],
             "hovertemplate": "%{text}<extra></extra>",
+            **points(shares, 1, device_colour(device.index), "circle"),
         },
         size_choices([rows[0].frame_bytes]),
     )
