@@ -231,10 +231,8 @@ def test_flows_that_leave_by_another_port_are_found_there_and_back() -> None:
     assert sum(receiver.misdirected_frames for receiver in record.facts.receivers) == 0
 
 
-def test_frames_that_others_overtake_through_another_port_are_reordered() -> None:
-    """An output was served as far as its own latency allows, so that frames of a slow one counted before they came."""
-    toml = "ports = 3\n" + interruption(duration_ns=1, to_port=3)
-    toml += "[[pair]]\nfrom_ports = [1]\nto_ports = [2]\nextra_latency_ns = 5_000_000.0\n"
+def of_either_port(toml: str) -> TrialRecord:
+    """A trial in which the link is lost, on a device by whose ports 2 and 3 frames may leave."""
     made = plan(
         "convergence",
         ports=("1", "2", "3"),
@@ -243,6 +241,14 @@ def test_frames_that_others_overtake_through_another_port_are_reordered() -> Non
         convergence={"event": "link-down", "rate_fps": 10_000, "stable_s": 0.1, "watch_s": 0.1},
     )
     _, (record,) = carry_out(made, device(toml))
+    return record
+
+
+def test_frames_that_others_overtake_through_another_port_are_reordered() -> None:
+    """An output was served as far as its own latency allows, so that frames of a slow one counted before they came."""
+    toml = "ports = 3\n" + interruption(duration_ns=1, to_port=3)
+    toml += "[[pair]]\nfrom_ports = [1]\nto_ports = [2]\nextra_latency_ns = 5_000_000.0\n"
+    record = of_either_port(toml)
     (stream,) = record.facts.streams
     # Number 1001 is the first one by port 3, and overtakes all that were sent up to 5 ms before it.
     assert stream.tracked.reordered.ranges == [(952, 999)]
@@ -251,14 +257,7 @@ def test_frames_that_others_overtake_through_another_port_are_reordered() -> Non
 
 def test_a_frame_that_is_sent_as_the_event_happens_does_not_hide_the_port_before() -> None:
     toml = "ports = 3\n" + interruption(duration_ns=1, to_port=3) + interruption(duration_ns=1, to_port=2, by_undo=True)
-    made = plan(
-        "convergence",
-        ports=("1", "2", "3"),
-        pattern="either",
-        frame_bytes=[64],
-        convergence={"event": "link-down", "rate_fps": 10_000, "stable_s": 0.1, "watch_s": 0.1},
-    )
-    _, (record,) = carry_out(made, device(toml))
+    record = of_either_port(toml)
     _, down, up = reaches(record)
     assert [(impact.port_before, impact.port_after) for impact in (*down.impacts, *up.impacts)] == [(1, 2), (2, 1)]
 

@@ -24,6 +24,14 @@ def check_name(where: str, name: str) -> None:
         raise PlanError(where, f"'{name}' is no field", "write for example IP.src or UDP[2].sport")
 
 
+def name_parts(name: str) -> tuple[str, int, str]:
+    """Layer, which of the layers of this kind from the outermost, counted from 1, and field of a name that
+    `check_name` passes."""
+    match = _NAME.fullmatch(name)
+    assert match is not None
+    return match[1], int(match[2] or 1), match[3]
+
+
 def field_bits(frame: bytes, stack: str, names: Sequence[str]) -> bytes:
     """The bits of the named fields of a frame with these headers, and zeros beside them in their bytes; nothing of a
     field of a layer that the headers do not have.
@@ -40,9 +48,7 @@ def _places(stack: str, names: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArr
     masks: dict[int, int] = {}
     for name in names:
         headers = unaddressed(parse(stack))
-        match = _NAME.fullmatch(name)
-        assert match is not None
-        layer, number, field = match[1], int(match[2] or 1), match[3]
+        layer, number, field = name_parts(name)
         if sum(type(one).__name__ == layer for one in headers.layers) < number:
             continue
         target = target_of(layer, number, field, headers)

@@ -84,9 +84,9 @@ def measure(work: Work[Plan]) -> None:
         if wanted is not None and plan.within_s is not None:
             plan = fitted(plan, capabilities, bias, plan.within_s - spent_s())
         # A run among many on one bench takes a moment, and thinking it through would take a part of that.
-        if work.resumed is None and bench is None and (said := announcement(plan, capabilities, bias)):
-            work.observer.tell(said)
         if work.resumed is None and bench is None:
+            if said := announcement(plan, capabilities, bias):
+                work.observer.tell(said)
             for said in (text for name in plan.methods for text in PROCEDURES[name].foretells(plan, capabilities)):
                 work.observer.tell(said)
         context = {"calibration": _calibration(bias), "clocks": _clocks(bias), "seed": plan.seed}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from keisoku.errors import PlanError
 from keisoku.ground.report import digits
@@ -128,19 +129,20 @@ class _Spread:
     confidence: float
     flows: list[list[FlowWay]] = field(default_factory=list)
     records: list[TrialRecord] = field(default_factory=list)
-    verdict: Verdict | None = None
-    """None while no flow is known to have a member of its own."""
 
     def add(self, record: TrialRecord) -> None:
         """One more trial."""
         self.records.append(record)
         self.flows.append(flow_ways(record.facts.streams))
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Of all trials, so it is asked for behind the last; None if no flow is known to have a member of its own."""
         # Where most flows are sprayed, those that by chance are not say nothing of a hash.
         sprayed = sum(flow.fate == "sprayed" for flow in self.every)
-        if all(one.valid for one in self.records) and sum(self.counts) > sprayed:
-            self.verdict = judge(self.counts, self.expected, self.confidence)
-        else:
-            self.verdict = None
+        if not all(one.valid for one in self.records) or sum(self.counts) <= sprayed:
+            return None
+        return judge(self.counts, self.expected, self.confidence)
 
     @property
     def every(self) -> list[FlowWay]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame import field as header_field
+from keisoku.ground.frame.field_bits import name_parts
 from keisoku.ground.frame.headers import Headers, unaddressed
 from keisoku.ground.frame.modifier import target_of
 from keisoku.ground.frame.stack import parse
@@ -24,7 +24,6 @@ _SOURCES = {"IP": "198.18.192.0/18", "IPv6": "2001:2:0:ffff::/64"}
 """Of the blocks for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 §8), apart from what a lab's ports have."""
 _DSCP_STEP = 4
 """The two bits of ECN stay zero: a device may drop or mark by them."""
-_LAYER = re.compile(r"(\w+)(?:\[(\d+)\])?\.(\w+)")
 _TITLES = {
     "Ether.src": phrase("source MAC address"),
     "IP.src": phrase("source IPv4 address"),
@@ -56,12 +55,11 @@ class HashField:
     @property
     def title(self) -> str:
         """What people call it."""
-        match = _LAYER.fullmatch(self.name)
-        assert match is not None
-        title = _TITLES.get(f"{match[1]}.{match[3]}")
+        layer, _, field = name_parts(self.name)
+        title = _TITLES.get(f"{layer}.{field}")
         if title is None:
             return self.name
-        return phrase("inner {field}", field=title) if match[2] else title
+        return phrase("inner {field}", field=title) if "[" in self.name else title
 
     @property
     def is_usual(self) -> bool:
@@ -91,7 +89,7 @@ class HashField:
 
     def _written(self, numbers: Sequence[int]) -> str:
         if ".src" in self.name or ".dst" in self.name:
-            kind = self.name.split(".")[0].split("[")[0]
+            kind = name_parts(self.name)[0]
             written = [_address(kind, number) for number in numbers]
         else:
             written = [str(number) for number in numbers]
@@ -142,9 +140,7 @@ def hash_fields(stack: str, settings: BalanceSettings) -> list[HashField]:
 
 
 def _named(name: str, headers: Headers, settings: BalanceSettings) -> HashField:
-    match = _LAYER.fullmatch(name)
-    assert match is not None
-    layer, number, field = match[1], int(match[2] or 1), match[3]
+    layer, number, field = name_parts(name)
     target = target_of(layer, number, field, headers)
     described = header_field.plain(target.layer.get_field(field), target.layer)
     kind = header_field.kind(described)
