@@ -27,7 +27,7 @@ class BridgingMachine:
         self._process: Child | None = None
         try:
             init = (Path(__file__).parent / "bridge_init").read_bytes()
-            (self._folder / "initrd").write_bytes(initrd(kernel, init, {}, ("virtio_net", "bridge")))
+            (self._folder / "initrd").write_bytes(initrd(kernel, init, {}, ("virtio_net", "bridge", "veth")))
             for port in PORTS:
                 _told("ip", "tuntap", "add", port, "mode", "tap")
                 _told("sysctl", "-qw", f"net.ipv6.conf.{port}.disable_ipv6=1")
