@@ -48,7 +48,7 @@ test-core: $(BUILT)
 
 PYTEST := $(PY) -m pytest --numprocesses 2 --dist worksteal
 
-# Tests of real processes, sockets, browsers and kernels. What failed is run once more, without another test beside it: a
+# Tests of real processes, sockets, browsers, kernels and drivers. What failed is run once more, without another test beside it: a
 # restless host fails some that have nothing wrong.
 real_tests = $(1) -m $(2) -rfER $(3) || \
 	{ [ $$? = 1 ] && $(PY) -m pytest --last-failed --last-failed-no-failures none -m $(2) -rfER $(3); }
@@ -111,7 +111,7 @@ DRIVERS := --short
 test-drivers: $(BUILT)
 	@./setup.sh check
 	@./setup.sh drivers
-	$(PY) -m pytest -rs tests/drivers $(DRIVERS)
+	$(call real_tests,$(PY) -m pytest,"",tests/drivers $(DRIVERS))
 
 # All cases, and the lab devices of kernel parts in the same machine; writes the tables of tests/drivers/outcomes.md.
 docs-drivers:
