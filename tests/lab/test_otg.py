@@ -56,6 +56,18 @@ def test_flows_both_ways_over_the_bridge(api: Any) -> None:
     assert (port.name, port.link, port.frames_tx) == ("p1", "up", 200)
 
 
+def test_a_flow_of_the_only_port_needs_no_receiver(api: Any) -> None:
+    """The quick start of OTG's conformance tests, which was refused."""
+    config = snappi.Config()
+    config.ports.port(name="p1", location="lab:bridge#1")
+    flow = udp_flow(config)
+    flow.tx_rx.port.rx_names = []
+    api.set_config(config)
+    set_traffic(api, "start")
+    (found,) = until_stopped(api)
+    assert (found.frames_tx, found.frames_rx, found.loss) == (100, 0, 100)
+
+
 def test_a_script_of_simulated_ports_runs_on_the_lab(api: Any) -> None:
     found = both_ways(api, "lab:bridge#1", "lab:bridge#2")
     assert [(metric.name, metric.frames_tx) for metric in found] == [("there", 50), ("back", 50)]

@@ -64,6 +64,18 @@ def test_what_a_switch_floods_is_received_at_both_ports_and_lost_at_none(switch:
     assert [(port.frames_tx, port.frames_rx) for port in ports] == [(100, 0), (0, 100), (0, 100)]
 
 
+def test_a_flow_that_names_no_receiver_counts_frames_wherever_they_arrive(switch: str) -> None:
+    """The quick start of OTG's conformance tests was refused: "a flow needs a receiving port"."""
+    config = three_ports(switch)
+    flow = udp_flow(config)
+    flow.tx_rx.port.rx_names = []
+    with otg_client() as api:
+        api.set_config(config)
+        set_traffic(api, "start")
+        (found,) = until_stopped(api)
+    assert (found.frames_tx, found.frames_rx, found.port_rx) == (100, 200, "p2, p3")
+
+
 def test_frames_to_a_learned_host_are_received_at_its_port_only_also_while_traffic_runs(switch: str) -> None:
     config = three_ports(switch)
     teacher = udp_flow(config, "teacher", tx="p3", rx="p1", packets=10)

@@ -106,6 +106,21 @@ def test_the_path_of_what_does_not_conform(place: str, value: Any, path: str) ->
     assert refusal(changed).field == path
 
 
+def test_a_flow_of_a_protocol_that_is_not_spoken_hides_no_refusal_of_it() -> None:
+    """Of OSPFv3 a client was told that its flow names no route range, as if a name were wrong."""
+    config = two_ports()
+    device = config.devices.device(name="d")[-1]
+    ethernet = device.ethernets.add(name="e", mac="02:00:00:00:00:09")
+    ethernet.connection.port_name = "p1"
+    ethernet.ipv6_addresses.add(name="v6", address="2001:db8::1", gateway="2001:db8::2")
+    router = device.ospfv3.instances.add(name="r")
+    router.interfaces.add(name="i", ipv6_name="v6")
+    router.v6_routes.add(name="range").addresses.add(address="2001:db8:9::")
+    flow = config.flows.flow(name="f")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["v6"], ["range"]
+    assert refusal(json.loads(config.serialize("json"))).field == "devices[0].ospfv3"
+
+
 def test_a_configuration_that_is_refused_leaves_the_last_one() -> None:
     controller = Controller()
     good = document()

@@ -131,6 +131,9 @@ def configuration(
     lldp = lldp_agents(document, index, mtus)
     clients, servers = dhcp_clients(document, hosts), dhcp_servers(document, hosts)
     routers = [router for each in spoken.values() for router in each]
+    # A protocol that is not spoken is said as that, and not as the missing end of a flow that names its routes.
+    for device in document.children("devices"):
+        device.check_all_read()
     names = Names(index, groups, hosts, peers, routers, clients)
     nodes = document.children("flows")
     if len(nodes) > MOST_FLOWS:

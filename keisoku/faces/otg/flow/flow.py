@@ -142,6 +142,10 @@ class Names:
             node.refuse(f"there is no port or LAG {name}", "name one of ports[].name or lags[].name", field)
         return self._ports[name]
 
+    def elsewhere(self, sender: End) -> list[End]:
+        """Where frames may arrive that name no receiver, as OTG allows: all other ports, or the own one without any."""
+        return [end for end in self._ports.values() if not {*end.ports} & {*sender.ports}] or [sender]
+
     def host(self, node: Node, name: str, field: str) -> End:
         """Raises PlanError with the field's path if there is no interface, address or range of that name."""
         if name in self._empty:
@@ -246,10 +250,8 @@ def _ways(node: Node, names: Names) -> tuple[tuple[tuple[End, End], ...], tuple[
         named = [str(name) for name in port.scalar("rx_names") or []]
         if port.has("rx_name"):
             named.append(str(port.scalar("rx_name")))
-        if not named:
-            port.refuse("a flow needs a receiving port", "name at least one", "rx_names")
         sender = names.port(port, str(port.scalar("tx_name")), "tx_name")
-        ends = [names.port(port, name, "rx_names") for name in dict.fromkeys(named)]
+        ends = [names.port(port, name, "rx_names") for name in dict.fromkeys(named)] or names.elsewhere(sender)
         return ((sender, ends[0]),), tuple(ends)
     device = node.child("device")
     senders = [names.host(device, str(name), "tx_names") for name in device.scalar("tx_names") or []]
