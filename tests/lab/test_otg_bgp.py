@@ -196,6 +196,26 @@ def test_ipv4_routes_of_an_ipv6_session_have_its_address_as_next_hop() -> None:
         await_peers(api, lambda peers: peers["peer1"].routes_received == 5)
 
 
+def test_the_bandwidth_of_a_link_reaches_a_peer_of_the_same_as() -> None:
+    config = two_ports("lab:cable#1", "lab:cable#2")
+    for port in (1, 2):
+        peer, four = bgp_device(config, port), config.devices[-1].ethernets[0].ipv4_addresses[0]
+        four.address, four.gateway = f"198.18.1.{port}", f"198.18.1.{3 - port}"
+        peer.peer_address, peer.as_type, peer.as_number = four.gateway, "ibgp", 65001
+    sent = config.devices[0].bgp.ipv4_interfaces[0].peers[0].v4_routes.add(name="r1")
+    sent.addresses.add(address="21.0.0.0")
+    bandwidth = sent.extended_communities.add().non_transitive_2octet_as_type.link_bandwidth_subtype
+    bandwidth.global_2byte_as, bandwidth.bandwidth = 65001, 12_500_000
+    with otg_client() as api:
+        api.set_config(config)
+        protocols(api, "start")
+        await_peers(api, lambda peers: peers["peer2"].routes_received == 1)
+        (socket,) = Path("/run").glob(f"keisoku-{os.getpid()}-*-router2/**/bgpd.vty")
+        show = "show bgp ipv4 unicast 21.0.0.0/24 json"
+        (path,) = json.loads(VTYSH.run("--vty_socket", str(socket.parent), "-c", show))["paths"]
+    assert path["extendedCommunity"]["string"] == "LB:65001:12500000 (100.000 Mbps)"
+
+
 def test_devices_of_a_script_are_peers_of_each_other_and_one_waits() -> None:
     config = two_ports("lab:cable#1", "lab:cable#2")
     for port in (1, 2):

@@ -82,6 +82,35 @@ def test_attributes_are_set_where_routes_leave() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "own", "bytes_per_second", "refused"),
+    [
+        ("ibgp", 65001, 65001, 12_500_000, None),
+        ("ibgp", 70001, 23456, 12_500_000, None),
+        ("ebgp", 65001, 65001, 12_500_000, ""),
+        ("ibgp", 65001, 65002, 12_500_000, ".global_2byte_as"),
+        ("ibgp", 65001, 65001, 1000, ".bandwidth"),
+        ("ibgp", 65001, 65001, 0, ".bandwidth"),
+        ("ibgp", 65001, 65001, 3_200_125_000, ".bandwidth"),
+    ],
+)
+def test_the_bandwidth_of_a_link_is_what_frr_can_send(
+    kind: str, number: int, own: int, bytes_per_second: int, refused: str | None
+) -> None:
+    def bandwidth(peer: Any, routes: Any) -> None:
+        peer.as_type, peer.as_number = kind, number
+        link = routes.extended_communities.add().non_transitive_2octet_as_type.link_bandwidth_subtype
+        link.global_2byte_as, link.bandwidth = own, bytes_per_second
+
+    if refused is None:
+        assert "set extcommunity bandwidth 100 non-transitive\n" in told(script(bandwidth)).whole()
+        return
+    with pytest.raises(PlanError) as caught:
+        told(script(bandwidth))
+    at = "extended_communities[0].non_transitive_2octet_as_type.link_bandwidth_subtype"
+    assert caught.value.field.endswith(at + refused)
+
+
 def test_a_path_without_the_own_as_is_one_that_begins_with_it() -> None:
     def path(*numbers: int) -> Callable[[Any, Any], None]:
         return lambda _, routes: routes.as_path.segments.add(type="as_seq", as_numbers=list(numbers))

@@ -201,5 +201,7 @@ def _sets(attributes: Attributes, version: int, own: tuple[int, ...]) -> Iterabl
         yield f"set extcommunity rt {' '.join(attributes.targets)}"
     if attributes.origins:
         yield f"set extcommunity soo {' '.join(attributes.origins)}"
+    if attributes.bandwidth_mbps is not None:
+        yield f"set extcommunity bandwidth {attributes.bandwidth_mbps} non-transitive"
     if attributes.next_hop is not None:
         yield f"set {'ipv6 next-hop global' if ':' in attributes.next_hop else 'ip next-hop'} {attributes.next_hop}"

@@ -32,6 +32,9 @@ _TARGETS = {
     "transitive_4octet_as_type": ("global_4byte_as", "local_2byte_admin"),
     "transitive_ipv4_address_type": ("global_ipv4_admin", "local_2byte_admin"),
 }
+_AS_TRANS = 23456
+"""In place of a number of four octets (RFC 6793 §9)."""
+_MOST_MBPS = 25600
 _FAMILIES = {4: "ipv4_unicast", 6: "ipv6_unicast"}
 
 
@@ -51,6 +54,8 @@ class Attributes:
     targets: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     """Extended communities: route targets and route origins."""
+    bandwidth_mbps: int | None = None
+    """Of a link, an extended community too; only to a peer of the same AS."""
     next_hop: str | None = None
     """None: the peer's own address."""
 
@@ -335,7 +340,7 @@ def _routes(
         if not advanced.scalar(name) and (internal or name != "include_local_preference"):
             advanced.refuse("FRR always sends it", "leave it out", name)
     discriminator, preference = advanced.scalar("multi_exit_discriminator"), advanced.scalar("local_preference")
-    targets, origins = _extended(node)
+    targets, origins, bandwidth_mbps = _extended(node, number, internal)
     path, own_first = _path(node.child("as_path"), number, internal)
     attributes = Attributes(
         origin=advanced.scalar("origin"),
@@ -346,6 +351,7 @@ def _routes(
         communities=tuple(_community(each) for each in node.children("communities")),
         targets=targets,
         origins=origins,
+        bandwidth_mbps=bandwidth_mbps,
         next_hop=_next_hop(node, version, interface, address, extended),
     )
     if not node.children("addresses"):
@@ -405,14 +411,21 @@ def _community(node: Node) -> str:
     return _COMMUNITIES.get(kind, f"{number}:{custom}")
 
 
-def _extended(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Route targets and route origins."""
+def _extended(node: Node, number: int, internal: bool) -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
+    """Route targets, route origins and the bandwidth of a link in Mbit/s."""
     targets: list[str] = []
     origins: list[str] = []
+    bandwidths: list[int] = []
     for each in node.children("extended_communities"):
         kind = str(each.choice())
+        if kind == "non_transitive_2octet_as_type":
+            inner = each.child(kind)
+            bandwidths.append(_bandwidth_mbps(inner.child(str(inner.choice())), number, internal))
+            if len(bandwidths) > 1:
+                each.refuse("FRR sends one bandwidth of a link", "leave out all others", kind)
+            continue
         if kind not in _TARGETS:
-            each.refuse("keisoku translates route targets and route origins only", "leave it out", kind)
+            each.refuse("keisoku translates route targets, route origins and bandwidths of links", "leave it out", kind)
         inner = each.child(kind)
         subtype = str(inner.choice())
         into = {"route_target_subtype": targets, "route_origin_subtype": origins}.get(subtype)
@@ -421,4 +434,18 @@ def _extended(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
         value = inner.child(subtype)
         one, other = _TARGETS[kind]
         into.append(f"{value.scalar(one)}:{value.scalar(other)}")
-    return tuple(targets), tuple(origins)
+    return tuple(targets), tuple(origins), next(iter(bandwidths), None)
+
+
+def _bandwidth_mbps(node: Node, number: int, internal: bool) -> int:
+    """Of a link (draft-ietf-idr-link-bandwidth): OTG has bytes per second, FRR's command Mbit/s and the own AS."""
+    if not internal:
+        node.refuse("FRR sends what is not transitive to peers of the same AS only", "leave it out, or use ibgp")
+    own = number if number < 1 << 16 else _AS_TRANS
+    if node.scalar("global_2byte_as") != own:
+        node.refuse("FRR sends the AS of the peer itself", f"give {own}", "global_2byte_as")
+    mbps = float(node.scalar("bandwidth")) * 8 / 1e6
+    if not (mbps.is_integer() and 1 <= mbps <= _MOST_MBPS):
+        problem = f"FRR sends whole Mbit/s, which are 125000 bytes per second each, up to {_MOST_MBPS}"
+        node.refuse(problem, "give a multiple of 125000", "bandwidth")
+    return int(mbps)
