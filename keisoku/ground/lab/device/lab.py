@@ -284,8 +284,7 @@ class Lab(Lifetime):
         self._programs = {program.name: program.version() for program in first.values()}
 
     def _raise_tester_ports(self) -> None:
-        for port in self.ports:
-            self._offloads[port.interface] = topology.raise_tester_port(port)
+        self._offloads |= topology.raise_tester_ports(self.ports)
         topology.settle(self.ports)
 
     def _dut_core(self) -> int | None:

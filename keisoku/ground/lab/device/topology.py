@@ -77,13 +77,18 @@ def _end(
     return {"ifname": name, "address": mac, "mtu": mtu, "num_tx_queues": tx_queues, "num_rx_queues": rx_queues}
 
 
-def raise_tester_port(port: LabPort) -> dict[str, str]:
-    """Give the tester's port its addresses and put it up; return its offload settings."""
+def raise_tester_ports(ports: list[LabPort]) -> dict[str, dict[str, str]]:
+    """Give the tester's ports their addresses and put them up; return the offload settings of each.
+
+    A veth takes XDP frames if its other end polls when it is put up. Of a cable that is a port as well, so all are set
+    before the first is put up.
+    """
+    offloads = {port.interface: interface.whole_frames(port.interface) for port in ports}
     with IPRoute() as ip:
-        index = ip.link_lookup(ifname=port.interface)[0]
-        offloads = interface.whole_frames(port.interface)
-        ip.link("set", index=index, state="up", gro_max_size=MERGED_BYTES)
-        add_addresses(ip, index, port.ipv4, port.ipv6)
+        for port in ports:
+            index = ip.link_lookup(ifname=port.interface)[0]
+            ip.link("set", index=index, state="up", gro_max_size=MERGED_BYTES)
+            add_addresses(ip, index, port.ipv4, port.ipv6)
     return offloads
 
 
