@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.bpf_object import compiled
 from support.lab_passages import needs
+from support.lab_trials import plan_for, trial
 from support.lost_causes import (
     FRAMES,
     NO_RULE,
@@ -39,6 +40,7 @@ from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nftables import NFT
+from keisoku.subjects.device.plan_testbed import open_engine
 
 pytestmark = [pytest.mark.lab, needs(NFT, IP, TC)]
 
@@ -193,6 +195,16 @@ def test_every_lost_frame_has_the_place_that_dropped_it(cause: Cause, beds: Call
     if cause.name in XDP_SEES:
         needs_part(facts, "programs", "redirect")
     check_place(cause, bed, facts, counted)
+
+
+def test_the_cable_beside_a_device_is_not_watched() -> None:
+    """Its programs ran for each frame at the device besides, whose time they were taken for (70 ns)."""
+    plan = plan_for("bridge", methods=["cost"], frame_bytes=[64], why_lost=True)
+    with open_engine(plan) as engine:
+        for number, on_cable in enumerate((False, True)):
+            engine.start(trial(plan, 10).model_copy(update={"on_cable": on_cable}), stream=1 + 64 * number, seed=0)
+            facts, _ = engine.finish()
+            assert (facts.drops is None) == on_cable
 
 
 def test_a_device_without_faults_drops_nothing(beds: Callable[[str], Bed]) -> None:
