@@ -95,11 +95,12 @@ test-faults: $(BUILT)
 		tests/lab/test_convergence.py tests/lab/test_rfc2544.py
 
 # What also has to be green before a release, and is too long for CI on two cores: ladders of the lab and of virtual time,
-# the page of a run of every measurement, a client in Go, all cases of drivers, and the lab devices of kernel parts in
-# their virtual machine.
+# the page of a run of every measurement, a client in Go, all cases of drivers, and in their virtual machine the lab
+# devices of kernel parts, and losses at programs of XDP, WireGuard and Open vSwitch, which not every host shows.
 test-long: test
 	$(PY) -m pytest -m long -rR tests/lab tests/browser tests/unit tests/simulated tests/otg
 	$(MAKE) test-drivers DRIVERS='tests/lab/test_kinds.py --in-guest'
+	$(MAKE) test-drivers DRIVERS='tests/lab/test_why_lost*.py --in-guest -k why_lost'
 
 # The long proofs, every frame size, a million frames a port, and the bitstreams of all boards with three seeds.
 test-fpga: $(BUILT)

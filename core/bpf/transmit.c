@@ -15,6 +15,9 @@
 #define WAIT_ROUNDS (1 << 17)
 /* From here on a call takes less time than to copy here. */
 #define SHORT_FRAME 64
+/* From here on the compiler uses the number that was checked and no copy of it, of which the verifier of Linux 6.1 knows
+ * nothing. */
+#define KEEP_CHECKED(NUMBER) asm volatile("" : "+r"(NUMBER))
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -167,6 +170,7 @@ int transmit(struct xdp_md *context)
 	struct frames *table = bpf_map_lookup_elem(&frames, &lot);
 	if (!outlet || !table || length < SIGNATURE_LENGTH || length > LONGEST_FRAME)
 		return XDP_ABORTED;
+	KEEP_CHECKED(length);
 
 	if (next < *(volatile __u64 *)&outlet->skip_below) {
 		if (next < outlet->skipped_from)
@@ -201,6 +205,7 @@ int transmit(struct xdp_md *context)
 	__u32 place = length - SIGNATURE_LENGTH - (offset & ROOMY ? ROOM_LENGTH : 0);
 	if (place > LONGEST_FRAME - SIGNATURE_LENGTH)
 		return XDP_ABORTED;
+	KEEP_CHECKED(place);
 	/* Frames of a sender may differ in length; the frame that arrives here has the greatest length. */
 	void *start = (void *)(long)context->data;
 	void *end = (void *)(long)context->data_end;

@@ -57,7 +57,7 @@ class Bed:
     def __init__(self, driver: str, engine: str | None, ask: Callable[..., None]) -> None:
         self.driver = BY_NAME[driver]
         self.engine = engine or "packet"
-        self._ask = ask
+        self.ask = ask
         self.shown = ""
         """What the case saw, for the table."""
         self._stream = 1
@@ -78,8 +78,8 @@ class Bed:
             subprocess.run(["modprobe", self.driver.name], check=True)
         for end in range(ENDS):
             if self._named(end) is None:
-                self._ask("plug", self.driver.name, end)
-            self._ask("set_link", self.driver.name, end, True)
+                self.ask("plug", self.driver.name, end)
+            self.ask("set_link", self.driver.name, end, True)
         until(lambda: all(self._named(end) for end in range(ENDS)), "the cards to be there")
         for end in range(ENDS):
             found, name = str(self._named(end)), self.port(end)
@@ -94,6 +94,9 @@ class Bed:
 
     def until_carrier(self) -> None:
         until(lambda: all(self.carrier(end) for end in range(ENDS)), "both carriers")
+
+    def until_carrier_of(self, end: int) -> None:
+        until(lambda: self.carrier(end), "the carrier")
 
     def carrier(self, end: int) -> bool:
         try:
@@ -116,15 +119,15 @@ class Bed:
         return subprocess.run(["ethtool", *arguments], capture_output=True, text=True, check=False).stdout
 
     def set_link(self, end: int, up: bool) -> None:
-        self._ask("set_link", self.driver.name, end, up)
+        self.ask("set_link", self.driver.name, end, up)
         until(lambda: self.carrier(end) == up, f"the carrier to be {'there' if up else 'gone'}")
 
     def cut(self, end: int) -> None:
         """Pulls out the cable and does not wait."""
-        self._ask("set_link", self.driver.name, end, False)
+        self.ask("set_link", self.driver.name, end, False)
 
     def unplug(self, end: int) -> None:
-        self._ask("unplug", self.driver.name, end)
+        self.ask("unplug", self.driver.name, end)
 
     def _named(self, end: int) -> str | None:
         for address in Path("/sys/class/net").glob("*/address"):
@@ -155,7 +158,8 @@ class Bed:
             traffic = traffic_of.on(testbed.routes(traffic_of))
             file = None if capture is None else PortCapture(capture, 0, lambda line: None)
             rate = testbed.line_rate(0)
-            engine = WiredEngine(testbed.ports, traffic, rate, testbed.context(), file, None, warm_up=False)
+            ports, context, why = testbed.ports, testbed.context(), traffic_of.why_lost
+            engine = WiredEngine(ports, traffic, rate, context, file, None, warm_up=False, why_lost=why)
             stack.enter_context(closing(engine))
             check_ability(wanted, engine.capabilities)
             yield engine

@@ -8,7 +8,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-OF_THE_HOSTS_ROOT = ("9p", "9pnet_virtio", "overlay")
+OF_THE_HOSTS_ROOT = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay")
+"""Those that a kernel has built in are no modules of it."""
 
 
 def initrd(kernel: Path, init: bytes, settings: Mapping[str, str], needed: Sequence[str] = OF_THE_HOSTS_ROOT) -> bytes:
@@ -40,7 +41,7 @@ def _in_order(modules: Path, needed: Sequence[str]) -> list[str]:
         depends[path] = needs.split()
     names = {Path(path).name.split(".")[0]: path for path in depends}
     found: list[str] = []
-    for name in needed:
+    for name in (name for name in needed if name in names):
         # modules.dep lists the farthest dependency last.
         found += [path for path in [*reversed(depends[names[name]]), names[name]] if path not in found]
     return found

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from support.bpf_object import compiled
 from support.lab_passages import needs
+from support.lab_trials import plan_for, trial
 from support.lost_causes import (
+    EXIT,
     FRAMES,
+    NO_EXIT,
     NO_RULE,
     PROGRAMS,
     XDP_OFF,
@@ -23,6 +26,7 @@ from support.lost_causes import (
     headers,
     mib,
     needs_part,
+    newest,
     one_trial,
     outcome_of,
     rule,
@@ -39,6 +43,7 @@ from keisoku.ground.lab.device.faults import Faults
 from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nftables import NFT
+from keisoku.subjects.device.plan_testbed import open_engine
 
 pytestmark = [pytest.mark.lab, needs(NFT, IP, TC)]
 
@@ -127,6 +132,45 @@ CAUSES = [
     Cause("XDP_ABORTED", xdp("third_aborted"), XDP_OFF, count=Bed.program, expect={"reason": "XDP_ABORTED"}),
     Cause("redirect", xdp("third_lost"), XDP_OFF, count=Bed.program, expect={"kind": "redirect", "reason": "E.*"}),
     Cause(
+        "unknown answer of XDP",
+        xdp("third_unknown"),
+        XDP_OFF,
+        count=Bed.program,
+        expect={"kind": "program", "reason": "77", "program": r"third_unknown.*"},
+    ),
+    *(
+        Cause(
+            f"entry that is missing ({program})",
+            xdp(program),
+            XDP_OFF,
+            count=Bed.program,
+            expect={"kind": "program", "reason": "XDP_ABORTED", "program": rf"{program}.*"},
+        )
+        for program in ("third_no_exit", "third_no_worker")
+    ),
+    *(
+        Cause(
+            f"redirect to an interface {what}",
+            f"{xdp('third_to_exit')}; {EXIT}; {build}",
+            NO_EXIT,
+            count=Bed.program,
+            expect=expect,
+        )
+        for what, build, expect in (
+            ("that is down", "ip link set e0 down", {"kind": "redirect", "reason": "ENETDOWN", "interface": "@one@"}),
+            ("whose MTU is less", "ip link set e0 mtu 100", {"kind": "redirect", "reason": "EMSGSIZE"}),
+            ("whose peer is down", "ip link set e1 down", {"kind": "devmap", "interface": "e0"}),
+            ("whose driver refuses", "ip link set e1 mtu 100", {"kind": "devmap", "interface": "e0"}),
+        )
+    ),
+    Cause(
+        "redirect for packets",
+        xdp("third_lost", "xdpgeneric"),
+        "ip link set dev @one@ xdpgeneric off",
+        count=Bed.program,
+        expect={"kind": "freed", "reason": "XDP", "interface": "@one@"},
+    ),
+    Cause(
         "tc program at the input",
         tc("ingress", "one"),
         "tc qdisc del dev @one@ clsact",
@@ -164,8 +208,6 @@ CAUSES = [
     ),
 ]
 """Every one of these drops all test frames, or as many as `count` says."""
-XDP_SEES = {"XDP_DROP", "XDP_ABORTED", "redirect"}
-NEEDS_PROGRAMS = {*XDP_SEES, "tc program at the input", "tc program at the output"}
 
 
 @pytest.fixture(scope="module")
@@ -187,12 +229,38 @@ def beds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], B
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
 def test_every_lost_frame_has_the_place_that_dropped_it(cause: Cause, beds: Callable[[str], Bed]) -> None:
     bed = beds(cause.device)
-    if cause.name in NEEDS_PROGRAMS and bed.programs is None:
+    if "@programs@" in cause.build and bed.programs is None:
         pytest.skip("needs clang and bpftool")
     facts, counted = outcome_of(cause, bed)
-    if cause.name in XDP_SEES:
-        needs_part(facts, "programs", "redirect")
+    if " xdp object " in cause.build:
+        needs_part(facts, "programs", "redirect", "devmap")
     check_place(cause, bed, facts, counted)
+
+
+def test_a_cpu_without_room_for_redirected_frames(beds: Callable[[str], Bed]) -> None:
+    """What it has room for goes on to the kernel's IP, which counts it."""
+    bed = beds("router")
+    if bed.programs is None:
+        pytest.skip("needs clang and bpftool")
+    bed.run(f"{xdp('third_to_worker')}; bpftool map update id {newest('workers')} key 0 0 0 0 value 1 0 0 0")
+    try:
+        facts, received = one_trial(bed, mib("Ip", "InReceives"), rate=1e6)
+    finally:
+        bed.run(XDP_OFF)
+    needs_part(facts, "cpumap")
+    drops, (place,) = told(facts)
+    assert place.frames == drops.lost_frames == facts.sent.offered_frames - received > 0
+    assert (place.kind, place.interface) == ("cpumap", "CPU 0")
+
+
+def test_the_cable_beside_a_device_is_not_watched() -> None:
+    """Its programs ran for each frame at the device besides, whose time they were taken for (70 ns)."""
+    plan = plan_for("bridge", methods=["cost"], frame_bytes=[64], why_lost=True)
+    with open_engine(plan) as engine:
+        for number, on_cable in enumerate((False, True)):
+            engine.start(trial(plan, 10).model_copy(update={"on_cable": on_cable}), stream=1 + 64 * number, seed=0)
+            facts, _ = engine.finish()
+            assert (facts.drops is None) == on_cable
 
 
 def test_a_device_without_faults_drops_nothing(beds: Callable[[str], Bed]) -> None:

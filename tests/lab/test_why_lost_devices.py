@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -31,12 +32,14 @@ from support.lost_causes import (
 from support.tap_device import TapDevice
 
 from keisoku.ground.host.namespace import Namespace, run_in_namespace
+from keisoku.ground.host.program import Program
 from keisoku.ground.lab.daemons import Daemons
 from keisoku.ground.lab.device.iproute import IP, TC
 from keisoku.ground.lab.device.lab import Lab
 from keisoku.ground.lab.device.nftables import NFT
 from keisoku.ground.lab.device.vswitch import PROGRAMS as OF_VSWITCH
 from keisoku.ground.lab.device.vswitch import Vswitch
+from keisoku.subjects.device.record.facts import Facts
 
 pytestmark = [pytest.mark.lab, needs(NFT, IP, TC)]
 
@@ -101,6 +104,14 @@ IN_BOX = [
     ),
     Cause("no way out of it", "ip link set b1 down", "ip link set b1 up; ip route add default via 198.51.100.5",
           BEHIND_THE_ROUTER, mib("IpExt", "InNoRoutes"), expect={"interface": "b0", "reason": "IP_INNOROUTES"}),
+    Cause(
+        "rp_filter",
+        "echo 1 > /proc/sys/net/ipv4/conf/b0/rp_filter; ip route add 203.0.113.0/24 via 198.51.100.5",
+        "echo 0 > /proc/sys/net/ipv4/conf/b0/rp_filter; ip route del 203.0.113.0/24",
+        headers(f"src='203.0.113.9',dst='{BEHIND}'"),
+        mib("TcpExt", "IPReversePathFilter"),
+        expect={"reason": "IP_RPFILTER|NOT_SPECIFIED", "interface": "b0"},
+    ),
     Cause(
         "rule at a macvlan",
         "ip -n @device@ link add link @one@ name mv address 02:00:00:00:00:77 netns @box@ type macvlan mode bridge;"
@@ -200,17 +211,25 @@ def test_a_program_between_two_taps_that_loses_every_third_frame(beds: tuple[Bed
     assert drops.not_seen == facts.tracked.lost_frames >= taken > 0
 
 
-@pytest.mark.parametrize("flow", ["meter:1,output:2", "drop"])
-@needs(*OF_VSWITCH)
-def test_a_meter_and_a_flow_of_open_vswitch(flow: str) -> None:
-    """What a program in user space drops is not seen, and the program is named."""
+class KernelSwitch(Vswitch):
+    """Open vSwitch whose datapath is the kernel's."""
+
+    def _start(self, program: Program, *arguments: str, ready: Path) -> None:
+        super()._start(program, *(one for one in arguments if one != "--disable-system"), ready=ready)
+
+    def configure(self, *words: str) -> None:
+        super().configure(*(word.replace("=netdev", "=system") for word in words))
+
+
+def _lost_in_a_switch(kind: type[Vswitch], flow: str) -> tuple[Facts, int]:
+    """The facts of a trial through Open vSwitch with this flow, and how many frames its meter dropped."""
     ofctl = next(program for program in OF_VSWITCH if program.name == "ovs-ofctl")
     with Lab("bridge") as lab:
         bed = Bed(lab, None)
         one, two = bed.named("@one@"), bed.named("@two@")
         bed.run("ip link set @one@ nomaster; ip link set @two@ nomaster")
         daemons = Daemons(f"keisoku-{os.getpid()}-server43")
-        switch = run_in_namespace(bed.namespace, lambda: Vswitch(daemons, None))
+        switch = run_in_namespace(bed.namespace, lambda: kind(daemons, None))
         try:
             run_in_namespace(bed.namespace, lambda: switch.bridge("sw", one, two))
             bridge = str(daemons.directory / "sw.mgmt")
@@ -224,9 +243,20 @@ def test_a_meter_and_a_flow_of_open_vswitch(flow: str) -> None:
                 bands = told_by.partition("bands:")[2]
                 return int(re.search(r"packet_count:(\d+)", bands)[1]) if "meter" in flow else 0  # type: ignore[index]
 
-            facts, metered = one_trial(bed, count)
+            return one_trial(bed, count)
         finally:
+            run_in_namespace(bed.namespace, lambda: switch.configure("del-br", "sw"))
             daemons.end()
+
+
+FLOWS = pytest.mark.parametrize("flow", ["meter:1,output:2", "drop"])
+
+
+@FLOWS
+@needs(*OF_VSWITCH)
+def test_a_meter_and_a_flow_of_open_vswitch(flow: str) -> None:
+    """What a program in user space drops is not seen, and the program is named."""
+    facts, metered = _lost_in_a_switch(Vswitch, flow)
     drops, places = told(facts)
     lost = facts.tracked.lost_frames
     assert lost == (metered if "meter" in flow else facts.sent.offered_frames) > 0
@@ -234,3 +264,17 @@ def test_a_meter_and_a_flow_of_open_vswitch(flow: str) -> None:
     assert all(place.readers == ("ovs-vswitchd",) for place in places), places
     assert drops.not_seen + sum(place.frames for place in places) == lost
     assert not places or flow == "drop"
+
+
+@FLOWS
+@needs(*OF_VSWITCH)
+def test_a_meter_and_a_flow_of_the_kernels_open_vswitch(flow: str) -> None:
+    if subprocess.run(["modprobe", "openvswitch"], capture_output=True).returncode:
+        pytest.skip("this kernel has no module openvswitch")
+    facts, metered = _lost_in_a_switch(KernelSwitch, flow)
+    drops, places = told(facts)
+    lost = facts.tracked.lost_frames
+    assert lost == (metered if "meter" in flow else facts.sent.offered_frames) > 0
+    reasons = {place.reason for place in places}
+    assert reasons == {"OVS_DROP_METER" if "meter" in flow else "OVS_DROP_LAST_ACTION"}, places
+    assert sum(place.frames for place in places) == lost and drops.not_seen == 0

@@ -22,6 +22,10 @@ PROGRAMS = """
 #include <bpf/bpf_helpers.h>
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 2); __type(key, __u32); __type(value, __u64); }
     counted SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_DEVMAP); __uint(max_entries, 2); __type(key, __u32); __type(value, __u32); }
+    exits SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_CPUMAP); __uint(max_entries, 2); __type(key, __u32); __type(value, __u32); }
+    workers SEC(".maps");
 /* Every third packet that is as long as a test frame. */
 static __always_inline int chosen(__u32 length)
 {
@@ -33,12 +37,17 @@ static __always_inline int chosen(__u32 length)
         ++*count;
     return 1;
 }
-SEC("xdp") int third_dropped(struct xdp_md *c) { return chosen(c->data_end - c->data) ? XDP_DROP : XDP_PASS; }
-SEC("xdp") int third_aborted(struct xdp_md *c) { return chosen(c->data_end - c->data) ? XDP_ABORTED : XDP_PASS; }
-SEC("xdp") int third_lost(struct xdp_md *c)
-{
-    return chosen(c->data_end - c->data) ? bpf_redirect(99999, 0) : XDP_PASS;
-}
+#define THIRD(NAME, ANSWER) \
+    SEC("xdp") int NAME(struct xdp_md *c) { return chosen(c->data_end - c->data) ? ANSWER : XDP_PASS; }
+THIRD(third_dropped, XDP_DROP)
+THIRD(third_aborted, XDP_ABORTED)
+THIRD(third_unknown, 77)
+THIRD(third_lost, bpf_redirect(99999, 0))
+/* The maps have no second entry. */
+THIRD(third_no_exit, bpf_redirect_map(&exits, 1, XDP_ABORTED))
+THIRD(third_to_exit, bpf_redirect_map(&exits, 0, XDP_ABORTED))
+THIRD(third_no_worker, bpf_redirect_map(&workers, 1, XDP_ABORTED))
+THIRD(third_to_worker, bpf_redirect_map(&workers, 0, XDP_ABORTED))
 SEC("tc") int third_shot(struct __sk_buff *skb) { return chosen(skb->len) ? 2 : -1; }
 char LICENSE[] SEC("license") = "GPL";
 """
@@ -88,8 +97,20 @@ NO_RULE = "nft flush ruleset"
 XDP_OFF = "ip link set dev @one@ xdp off"
 
 
-def xdp(program: str) -> str:
-    return f"mount -t bpf bpf /sys/fs/bpf; ip link set dev @one@ xdp object @programs@ program {program}"
+def xdp(program: str, way: str = "xdp") -> str:
+    return f"mount -t bpf bpf /sys/fs/bpf; ip link set dev @one@ {way} object @programs@ program {program}"
+
+
+def newest(name: str) -> str:
+    """The number of the map of this name that was made last, in the words of a shell."""
+    return f"$(bpftool map show name {name} | sed -n 's/^\\([0-9]*\\):.*/\\1/p' | sort -n | tail -n 1)"
+
+
+EXIT = f"""ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up; ethtool -K e1 gro on
+    to=$(cat /sys/class/net/e0/ifindex)
+    bpftool map update id {newest("exits")} key 0 0 0 0 value $((to & 255)) $((to >> 8)) 0 0"""
+"""The way out by XDP is a veth that takes such frames."""
+NO_EXIT = f"{XDP_OFF}; ip link del e0"
 
 
 def tc(way: str, interface: str) -> str:
@@ -98,11 +119,11 @@ def tc(way: str, interface: str) -> str:
         tc filter add dev @{interface}@ {way} bpf direct-action object-file @programs@ section tc"""
 
 
-def one_trial(bed: Bed, count: Count, frames: int = FRAMES, **plan: Any) -> tuple[Facts, int]:
+def one_trial(bed: Bed, count: Count, frames: int = FRAMES, rate: float = 4000.0, **plan: Any) -> tuple[Facts, int]:
     """The facts of a trial in which all frames were sent, and by how much a count rose in it."""
     given = {"frame_bytes": [150], "why_lost": True, **plan}
     wanted = plan_for(bed.lab.device.name, **given)
-    asked = trial(wanted, frames) if "stream" in plan else patient_trial(frames, wanted.frame_bytes[0], 4000.0)
+    asked = trial(wanted, frames) if "stream" in plan else patient_trial(frames, wanted.frame_bytes[0], rate)
     # Learning frames would be counted with the others.
     asked = asked.model_copy(update={"phases": asked.phases.model_copy(update={"learning": False})})
     with closing(on_lab(wanted, bed.lab)) as engine:

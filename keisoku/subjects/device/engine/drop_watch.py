@@ -36,7 +36,7 @@ class DropWatch:
         try:
             self._watch = CoreWatch(own)
         except RuntimeError as error:
-            remedy = "run it as root on a Linux kernel of 5.5 or newer with BTF, or leave it out"
+            remedy = "run it as root on Linux 5.15 or newer with BTF, or leave it out"
             raise PlanError(FIELD, f"the kernel does not show where it drops frames: {error}", remedy) from error
 
     def begin(self, first_stream: int, streams: int) -> None:

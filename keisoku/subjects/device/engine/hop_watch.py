@@ -28,7 +28,7 @@ class HopWatch:
         try:
             self.core = CoreWatch()
         except RuntimeError as error:
-            remedy = "run it as root on a Linux kernel of 5.5 or newer with BTF, or leave it out"
+            remedy = "run it as root on Linux 5.15 or newer with BTF, or leave it out"
             raise PlanError(FIELD, f"the kernel does not show where frames are: {error}", remedy) from error
 
     def begin(self, first_stream: int, streams: int) -> None:

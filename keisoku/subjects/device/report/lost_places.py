@@ -105,6 +105,8 @@ class LostFrames:
     """Frames that the cards of the tester's ports missed, by their drivers' counters."""
     on_wire: int
     """Frames that arrived there with a wrong FCS."""
+    without_carrier: list[str]
+    """Those of these ports that lost their carrier."""
 
 
 def lost_frames(records: Sequence[TrialRecord]) -> LostFrames | None:
@@ -140,6 +142,7 @@ def lost_frames(records: Sequence[TrialRecord]) -> LostFrames | None:
         absent=sorted({part for _, drops in watched for part in drops.absent}),
         in_card=sum(port.rx_missed_errors + port.rx_fifo_errors + port.rx_over_errors for port in counters),
         on_wire=sum(port.rx_crc_errors for port in counters),
+        without_carrier=sorted({one.facts.name_of(link.port) for one, _ in watched for link in one.facts.lost_links}),
     )
 
 
@@ -249,6 +252,8 @@ def _not_seen(found: LostFrames, in_lab: bool) -> str:
             count=shown,
         )
     said = phrase("not seen dropped here: {count}, so behind the last interface of this host", count=shown)
+    if ports := found.without_carrier:
+        said = phrase("{said}; {ports} lost the carrier meanwhile", said=said, ports=join_texts(", ", ports))
     if not (found.in_card or found.on_wire):
         return said
     # A driver may count a frame twice, and frames that are none of the test.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from keisoku.subjects.device.record.drops import DropPlace
-from keisoku.subjects.device.report.lost_places import MEANINGS, by
+from keisoku.subjects.device.report.lost_places import MEANINGS, LostFrames, by, sentence_of
 
 
 def test_a_meter_of_open_vswitch_is_told_in_words() -> None:
@@ -26,3 +26,11 @@ def test_a_program_that_read_the_frames_beside_the_kernel_is_named() -> None:
 def test_each_meaning_goes_on_behind_a_place(reason: str) -> None:
     told = by(DropPlace(kind="freed", reason=reason, interface="eth1", qdisc="tbf"))
     assert told.endswith(f"{reason})") and not MEANINGS[reason].endswith(".")
+
+
+def test_a_port_that_lost_its_carrier_is_named_beside_what_was_not_seen() -> None:
+    found = LostFrames([], 3, 3, 0, 0, [], in_card=0, on_wire=1, without_carrier=["eth1"])
+    assert sentence_of(found, in_lab=False) == (
+        "Lost 3: not seen dropped here: 3, so behind the last interface of this host; eth1 lost the carrier meanwhile "
+        "(at most 0 in the tester's card and 1 on the wire, by the counters of its ports)."
+    )
