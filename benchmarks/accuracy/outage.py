@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.outage_bed import FAR, FAR6, PORT, Bed, FarEnd, FlowWatch, Truth, frozen
 from support.outage_routers import SERVICE, BgpBed, VrrpBed
 
-from keisoku.subjects.stream.outage.analysis import Outcome, outcome_of
+from keisoku.subjects.stream.outage.analysis import Interruption, Outcome, outcome_of
 from keisoku.subjects.stream.outage.measure import last_record
 from keisoku.subjects.stream.outage.session import OutageSession
 from keisoku.subjects.stream.outage.settings import OutageSettings
@@ -150,6 +150,12 @@ def stall_ns(times: list[int], truth: Truth, unknown_ns: float, slack_ns: float)
     return (max(gaps) - unknown_ns - STAMP_NS, max(gaps) + STAMP_NS) if gaps else None
 
 
+def was_seen(one: Interruption, times: list[int]) -> bool:
+    """Whether nothing came for as long: TCP may stall again behind the way that is there again."""
+    gaps = ((last, later) for last, later in itertools.pairwise(times) if last < one.end.highest)
+    return any(later - last + STAMP_NS >= one.length.lowest for last, later in gaps if later > one.begin.lowest)
+
+
 def is_blind(found: Outcome, direction: str, truth: Truth) -> bool:
     """Whether the sender was away for most of the truth, and its end says so."""
     end = found.ends["near" if direction == "forward" else "far"]
@@ -166,9 +172,13 @@ def judge(case: Case, found: Outcome, progress: Progress) -> None:
         hit = direction in DIRECTIONS.get(case.cause, ("forward", "reverse"))
         for flow in flows:
             own = [one for one in flow.of_path if one.end.highest >= window[0] and one.begin.lowest <= window[1]]
-            case.invented += len(flow.of_path) - len(own)
-            if case.cause in OF_HOST or not (hit or case.tcp):
-                case.invented += len(own)
+            is_own = hit or case.tcp
+            times = [time - begun_ns for time in progress.get(direction, {}).get(flow.flow, [])]
+            if case.cause in OF_HOST:
+                case.invented += len(flow.of_path)
+                continue
+            case.invented += sum(not was_seen(one, times) for one in flow.of_path if not (is_own and one in own))
+            if not is_own:
                 continue
             least, most = map(float, truth.length_ns)
             if case.seen:
