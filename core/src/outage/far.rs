@@ -333,7 +333,9 @@ impl State {
                 .iter()
                 .find(|(local, _)| *local == session.local);
             if let Some((_, socket)) = socket {
+                self.watch.works(monotonic_ns());
                 let due_ns = session.send(*token, socket, &mut self.guests);
+                self.watch.works(monotonic_ns());
                 wait_ns = wait_ns.min(due_ns).min(LOOK_NS);
             }
         }

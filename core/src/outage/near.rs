@@ -399,7 +399,9 @@ impl State {
                     *self.refused.entry(number).or_default() += 1;
                 }
             }
-            self.schedule.sent(slot, monotonic_ns());
+            let now_ns = monotonic_ns();
+            self.schedule.sent(slot, now_ns);
+            self.watch.works(now_ns);
         }
         0
     }
