@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -111,10 +112,10 @@ class MigratingMachine:
             route.link("add", ifname="br0", kind="bridge")
             bridge = route.link_lookup(ifname="br0")[0]
             for side in _SIDES:
-                run_in_namespace(self.namespace.path, lambda side=side: _tap(f"tap-{side}"))
+                run_in_namespace(self.namespace.path, partial(_tap, f"tap-{side}"))
                 port = route.link_lookup(ifname=f"tap-{side}")[0]
                 route.link("set", index=port, master=bridge, state="up")
-                watching = run_in_namespace(self.namespace.path, lambda side=side: _watching(f"tap-{side}"))
+                watching = run_in_namespace(self.namespace.path, partial(_watching, f"tap-{side}"))
                 self._on_thread(self._watch, watching, self.seen[side])
             route.addr("add", index=bridge, address=HERE, prefixlen=24)
             route.link("set", index=bridge, state="up")

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -168,7 +169,7 @@ def test_without_an_address_it_serves_every_version_that_there_is(service: str, 
         kind = socket.SOCK_DGRAM if service == "reflect" else socket.SOCK_STREAM
         with FarEnd(service, Place("", own.name)) as far:
             for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
-                made = run_in_namespace(own.path, lambda family=family: socket.socket(family, kind))
+                made = run_in_namespace(own.path, partial(socket.socket, family, kind))
                 with made as client:
                     client.settimeout(10)
                     if family == socket.AF_INET6 and "disable" in setting:

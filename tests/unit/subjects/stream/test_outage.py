@@ -307,7 +307,8 @@ def test_stops_of_the_receivers_host_one_behind_the_other_are_its_own(stops_ms: 
 def test_bytes_that_waited_for_a_stopped_program_are_one_interruption_of_its_host() -> None:
     """Of what waits in a connection, the kernel keeps the stamp of every seventeenth packet or so."""
     record = held_record(0)
-    sent, pauses = times(), []
+    sent = times()
+    pauses: list[dict[str, Any]] = []
     for first in range(500, 700, 17):
         before = arrival(first - 1, sent[first - 1], FAR_AHEAD)
         after = {**arrival(first, sent[first], FAR_AHEAD), "arrived_ns": before["arrived_ns"] + 17 * INTERVAL}
