@@ -229,7 +229,7 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
     clocks = Clocks(far["delays"] if far else None, near["delays"], begun_ns)
     directions, delays = {}, {}
     restarted = len(record.get("sessions", ())) > 1
-    connected = any(flow["connections"] for flow in near["flows"])
+    connected = any(flow.get("connections") for flow in near["flows"])  # an end of a mesh has none
     if far:
         forward = Direction(
             "forward",
