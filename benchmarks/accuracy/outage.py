@@ -1,6 +1,6 @@
 """Whether interruptions between two ends are recovered: seeded interruptions of known length on a path of namespaces.
 
-    python benchmarks/accuracy/outage.py [CASES] [FIRST] [SEED] [CAUSE…]
+    python benchmarks/accuracy/outage.py [CASES] [FIRST] [SEED] [TCP] [CAUSE…]
     python benchmarks/accuracy/outage.py quiet SECONDS
     python benchmarks/accuracy/outage.py most FLOWS INTERVAL_MS
 
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.outage_bed import FAR, FAR6, PORT, Bed, FarEnd, FlowWatch, Truth, frozen
 from support.outage_routers import SERVICE, BgpBed, VrrpBed
 
-from keisoku.subjects.stream.outage.analysis import Outcome, outcome_of
+from keisoku.subjects.stream.outage.analysis import Interruption, Outcome, outcome_of
 from keisoku.subjects.stream.outage.measure import last_record
 from keisoku.subjects.stream.outage.session import OutageSession
 from keisoku.subjects.stream.outage.settings import OutageSettings
@@ -47,8 +47,6 @@ OF_HOST = (STOPPED, FROZEN)
 """Of the far end's host, and none of the path."""
 BEDS = {"VRRP": VrrpBed, "BGP withdrawal": BgpBed}
 """Causes with a bed of their own, in which daemons decide when the way is there again."""
-UDP_ONLY = (KILLED, "address moved", *BEDS)
-"""With TCP the truth of these is not known: what passes an interface is not what an application gets."""
 CAUSES = (
     "blackhole forward",
     "blackhole reverse",
@@ -96,22 +94,22 @@ class Case:
         return self.tcp or self.cause in BEDS
 
 
-def drawn(number: int, seed: str, causes: Sequence[str] = CAUSES) -> Case:
+def drawn(number: int, seed: str, causes: Sequence[str], share_of_tcp: float) -> Case:
     """The case of this number, of one of these causes."""
     chance = random.Random(f"{seed} {number}")
     flows = round(10 ** chance.uniform(0, 2))
     interval_s = max(chance.choice((0.001, 0.005, 0.01, 0.02)), flows / MOST_PER_SECOND)
-    tcp = chance.random() < 0.4
+    tcp = chance.random() < share_of_tcp
     length_s = 10 ** chance.uniform(math.log10(0.002), math.log10(MOST_TCP_S if tcp else 20))
     cause = chance.choice(causes)
-    return Case(cause, tcp and cause not in UDP_ONLY, flows, interval_s, length_s)
+    return Case(cause, tcp, flows, interval_s, length_s)
 
 
 Progress = dict[str, dict[int, list[int]]]
 
 
 def measured(bed: Bed, far: FarEnd, case: Case) -> tuple[Outcome, Progress]:
-    """Carries it out; with TCP also when data came on at each host, by the client's port."""
+    """Carries it out; with TCP also when data came on at each host, by the flow."""
     address = {"blackhole IPv6": FAR6, "BGP withdrawal": SERVICE}.get(case.cause, FAR)
     settings = OutageSettings(host=f"{address}@{bed.name('near')}", flows=case.flows, interval_s=case.interval_s)
     watches = {}
@@ -152,6 +150,12 @@ def stall_ns(times: list[int], truth: Truth, unknown_ns: float, slack_ns: float)
     return (max(gaps) - unknown_ns - STAMP_NS, max(gaps) + STAMP_NS) if gaps else None
 
 
+def was_seen(one: Interruption, times: list[int]) -> bool:
+    """Whether nothing came for as long: TCP may stall again behind the way that is there again."""
+    gaps = ((last, later) for last, later in itertools.pairwise(times) if last < one.end.highest)
+    return any(later - last + STAMP_NS >= one.length.lowest for last, later in gaps if later > one.begin.lowest)
+
+
 def is_blind(found: Outcome, direction: str, truth: Truth) -> bool:
     """Whether the sender was away for most of the truth, and its end says so."""
     end = found.ends["near" if direction == "forward" else "far"]
@@ -168,17 +172,20 @@ def judge(case: Case, found: Outcome, progress: Progress) -> None:
         hit = direction in DIRECTIONS.get(case.cause, ("forward", "reverse"))
         for flow in flows:
             own = [one for one in flow.of_path if one.end.highest >= window[0] and one.begin.lowest <= window[1]]
-            case.invented += len(flow.of_path) - len(own)
-            if case.cause in OF_HOST or not (hit or case.tcp):
-                case.invented += len(own)
+            is_own = hit or case.tcp
+            times = [time - begun_ns for time in progress.get(direction, {}).get(flow.flow, [])]
+            if case.cause in OF_HOST:
+                case.invented += len(flow.of_path)
+                continue
+            case.invented += sum(not was_seen(one, times) for one in flow.of_path if not (is_own and one in own))
+            if not is_own:
                 continue
             least, most = map(float, truth.length_ns)
             if case.seen:
                 # What is lost on the one way keeps acknowledgements of the other back, and may stall it as well.
-                port = int(flow.local.rpartition(":")[2])
                 # A packet that is lost says when the way was away, a byte that waits does not.
                 unknown_ns = found.interval_ns * (1 if case.tcp else 2)
-                stall = stall_ns(progress[direction].get(port, []), truth, unknown_ns, slack_ns)
+                stall = stall_ns(progress[direction].get(flow.flow, []), truth, unknown_ns, slack_ns)
                 if stall is None:
                     continue
                 least, most = stall
@@ -247,10 +254,10 @@ def main() -> None:
             return
         count, first = (int(words[place]) if len(words) > place else default for place, default in ((0, 200), (1, 0)))
         seed = words[2] if len(words) > 2 else "outage"
-        causes = words[3:] or CAUSES
+        causes = [word for word in words[3:] if word != "TCP"] or CAUSES
         cases = []
         for number in range(first, first + count):
-            case = drawn(number, seed, causes)
+            case = drawn(number, seed, causes, 1.0 if "TCP" in words else 0.4)
             if case.cause in BEDS:
                 with BEDS[case.cause]() as own_bed, own_bed.far_end() as own_far:
                     judge(case, *measured(own_bed, own_far, case))

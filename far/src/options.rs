@@ -20,7 +20,7 @@ const OF_ALL: [Form; 3] = [
     Form {
         name: "at",
         value: Some("ADDRESS[@NAMESPACE]"),
-        help: "local address (default: any IPv4)",
+        help: "local address (default: any)",
     },
     Form {
         name: "port",
@@ -112,7 +112,7 @@ impl Options {
     }
 
     pub fn place(&self) -> Result<Place, String> {
-        Place::parse(self.text("at").unwrap_or("0.0.0.0"))
+        Place::parse(self.text("at").unwrap_or(""))
     }
 
     /// The key in the file that `--key-file` names.

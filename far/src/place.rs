@@ -1,9 +1,13 @@
-//! `Place`: a local address, in this network namespace or in one with a name, written ADDRESS or ADDRESS@NAMESPACE.
+//! `Place`: a local address, in this network namespace or in one with a name, written ADDRESS or ADDRESS@NAMESPACE. Without
+//! an address it is any one of IPv4 and IPv6.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 use keisoku::host::netns;
+use socket2::Type;
+
+use crate::two_ended::sockets::bound;
 
 /// Where iproute2 keeps the names.
 const FOLDER: &str = "/run/netns";
@@ -49,6 +53,9 @@ impl Place {
 
     /// The first address of the host, with a port.
     pub fn address(&self, port: u16) -> Result<SocketAddr, String> {
+        if self.host.is_empty() {
+            return Ok(any(port));
+        }
         let found = (self.host.as_str(), port)
             .to_socket_addrs()
             .map(|mut all| all.next());
@@ -59,6 +66,14 @@ impl Place {
                 self.host
             )),
         }
+    }
+}
+
+/// That of both versions, unless the kernel has no IPv6.
+fn any(port: u16) -> SocketAddr {
+    match bound((Ipv6Addr::UNSPECIFIED, 0).into(), Type::STREAM) {
+        Ok(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
+        Err(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
     }
 }
 
@@ -73,6 +88,7 @@ mod tests {
         assert_eq!(Place::parse("127.0.0.1@"), Place::parse("127.0.0.1"));
         let error = Place::parse("127.0.0.1@keisoku-is-not-there").unwrap_err();
         assert!(error.contains("there is no namespace keisoku-is-not-there"));
-        assert!(Place::parse("").unwrap().address(1).is_err());
+        let any = Place::parse("").unwrap().address(7).unwrap();
+        assert!(any.ip().is_unspecified() && any.port() == 7);
     }
 }

@@ -12,15 +12,22 @@ OF_THE_HOSTS_ROOT = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "over
 """Those that a kernel has built in are no modules of it."""
 
 
-def initrd(kernel: Path, init: bytes, settings: Mapping[str, str], needed: Sequence[str] = OF_THE_HOSTS_ROOT) -> bytes:
+def initrd(
+    kernel: Path,
+    init: bytes,
+    settings: Mapping[str, str],
+    needed: Sequence[str] = OF_THE_HOSTS_ROOT,
+    programs: Sequence[Path] = (),
+) -> bytes:
     """As a cpio archive (newc); `kernel` is the folder of an unpacked kernel package, of which these modules are
-    taken."""
+    taken. `programs` are static ones, for /bin."""
     modules = next((kernel / "lib/modules").iterdir())
     found = _in_order(modules, needed)
     archive = _Archive()
     for folder in ("bin", "m"):
         archive.add(folder, stat.S_IFDIR | 0o755, b"")
-    archive.add("bin/busybox", stat.S_IFREG | 0o755, Path("/bin/busybox").read_bytes())
+    for program in (Path("/bin/busybox"), *programs):
+        archive.add(f"bin/{program.name}", stat.S_IFREG | 0o755, program.read_bytes())
     for path in found:
         packed = (modules / path).read_bytes()
         name = Path(path).name.removesuffix(".xz")

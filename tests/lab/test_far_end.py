@@ -7,15 +7,21 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
+from pyroute2 import IPRoute
 
 from keisoku.errors import EngineError
+from keisoku.ground.host.namespace import Namespace, run_in_namespace
 from keisoku.ground.host.place import Place
-from keisoku.ground.host.two_ended.far_end import PROGRAM
+from keisoku.ground.host.two_ended.far_end import PROGRAM, FarEnd
+from keisoku.ground.host.undo import record, undo
+from keisoku.subjects.path.stamp.packet import ReflectedPacket, SenderPacket
 from keisoku.subjects.path.stamp.sender import DelaySender
 from keisoku.subjects.path.stamp.settings import DelaySettings
 from keisoku.subjects.path.train.probe import TrainPlan
@@ -141,6 +147,41 @@ def test_a_thousand_connections_and_256_streams_need_little_memory(tmp_path: Pat
         assert all(row["error"] is None for row in session.measure(streams))
         assert of_connections < 20 << 10 and peak_kib(process) < 100 << 10
         print(f"\n{of_connections} KiB with 1000 connections, {peak_kib(process)} KiB with 256 streams")
+
+
+@pytest.mark.parametrize("setting", ["net/ipv6/bindv6only=1", "net/ipv6/conf/all/disable_ipv6=1", "none"])
+@pytest.mark.parametrize("service", ["outage", "stream", "path", "iperf3", "reflect"])
+def test_without_an_address_it_serves_every_version_that_there_is(service: str, setting: str) -> None:
+    """It served IPv4 alone; a host may give IPv6's sockets IPv6 alone, and a container have no IPv6 address."""
+    own = Namespace(f"keisoku-{os.getpid()}-1-far")
+    entry = record("namespace", name=own.name)
+    own.create()
+    try:
+        name, _, value = setting.partition("=")
+
+        def prepare() -> None:
+            with IPRoute() as route:
+                route.link("set", index=1, state="up")
+            if value:
+                Path("/proc/sys", name).write_text(value)
+
+        run_in_namespace(own.path, prepare)
+        kind = socket.SOCK_DGRAM if service == "reflect" else socket.SOCK_STREAM
+        with FarEnd(service, Place("", own.name)) as far:
+            for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+                made = run_in_namespace(own.path, partial(socket.socket, family, kind))
+                with made as client:
+                    client.settimeout(10)
+                    if family == socket.AF_INET6 and "disable" in setting:
+                        with pytest.raises(OSError, match=r"Cannot assign|unreachable"):
+                            client.connect((address, far.port))
+                        continue
+                    client.connect((address, far.port))
+                    if kind == socket.SOCK_DGRAM:
+                        client.send(SenderPacket(7, time.time_ns()).pack())
+                        assert ReflectedPacket.parse(client.recv(2000)).sender_sequence == 7
+    finally:
+        undo(entry)
 
 
 def peak_kib(process: int) -> int:

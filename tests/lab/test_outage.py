@@ -243,7 +243,7 @@ def test_routers_that_switch_over_are_seen_as_by_another_program(bed_of: type[Vr
         until_received(session, 300)
         found, progress = outcome(session), watch.end()
     for flow in found.directions["forward"]:
-        times = progress[int(flow.local.rpartition(":")[2])]
+        times = progress[flow.flow]
         gap_ns = max(later - one for one, later in itertools.pairwise(times) if later >= truth.begun_ns[0])
         one = max(flow.of_path, key=lambda one: one.length.likely)
         # Between two packets that came the way was away for less than that, and for two intervals less at least.

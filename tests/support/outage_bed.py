@@ -247,75 +247,128 @@ def raised(name: str, addresses: list[tuple[str, int]], gateways: tuple[str, ...
 
 
 class FlowWatch:
-    """What a host's interface sees of flows to one port or from it: when each went on, by the kernel's stamps of what
-    comes. TCP goes on where its bytes are in order: an application can have none before that."""
+    """What a host takes of flows to one port or from it: when each went on, by the kernel's stamps of what comes.
+
+    TCP goes on where its bytes are in order: an application can have none before that. The kernel logs packets that are
+    for the host itself (netfilter's input): what only passes its interface, as while the host has not the address,
+    reaches nobody.
+    """
 
     def __init__(self, bed: Bed, key: str, port: int) -> None:
-        self._port, self._over = port, threading.Event()
+        self._namespace, self._port, self._over = bed.of[key].path, port, threading.Event()
         self._progress: dict[int, list[int]] = {}
-        self._expected: dict[int, int] = {}
-        self._beyond: dict[int, list[tuple[int, int]]] = {}
-        self._socket = run_in_namespace(bed.of[key].path, self._opened)
+        self._connections: dict[int, _Connection] = {}
+        self._latest: dict[int, int] = {}
+        self._socket = run_in_namespace(self._namespace, _log)
+        rule = f"add rule inet seen in iifname != lo meta l4proto {{ tcp, udp }} th %s {port} log group {_GROUP}"
+        chain = "add chain inet seen in { type filter hook input priority 300; }"
+        self._nft("; ".join(("add table inet seen", chain, rule % "sport", rule % "dport")))
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def end(self) -> dict[int, list[int]]:
-        """When each flow went on (by the client's port), in ns of CLOCK_MONOTONIC."""
+        """When each flow went on, in ns of CLOCK_MONOTONIC."""
         self._over.set()
         self._thread.join()
+        self._nft("delete table inet seen")
         self._socket.close()
         return self._progress
 
-    def _opened(self) -> socket.socket:
-        made = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
-        made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
-        made.settimeout(0.1)
-        return made
+    def _nft(self, text: str) -> None:
+        run_in_namespace(self._namespace, lambda: subprocess.run(["nft", text], check=True))
 
     def _read(self) -> None:
         while not self._over.is_set():
             try:
-                data, beside, _, address = self._socket.recvmsg(128, 64)
+                data = self._socket.recv(1 << 16)
             except TimeoutError:
                 continue
-            if address[2] == socket.PACKET_OUTGOING or address[0] == "lo":
-                continue
             ahead_ns = time.time_ns() - time.monotonic_ns()
-            seconds, rest_ns = struct.unpack("qq", beside[0][2])
-            self._take(data, seconds * 1_000_000_000 + rest_ns - ahead_ns)
+            while len(data) >= 16:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind == _LOG << 8:
+                    content = _attributes(data[20:length])
+                    seconds, rest_us = struct.unpack("!QQ", content[_STAMP])
+                    self._take(content[_PAYLOAD], seconds * 1_000_000_000 + rest_us * 1000 - ahead_ns)
+                data = data[length + -length % 4 :]
 
     def _take(self, data: bytes, at_ns: int) -> None:
         if data[0] >> 4 == 4:
             header, length, protocol = 4 * (data[0] & 15), int.from_bytes(data[2:4], "big"), data[9]
         else:
             header, length, protocol = 40, 40 + int.from_bytes(data[4:6], "big"), data[6]
-        if protocol not in (6, 17):
+        if protocol == 17:
+            self._went_on(_flow_of(data[header + 8 :]), at_ns)
             return
         source, target, sequence = struct.unpack_from("!HHI", data, header)
-        if self._port not in (source, target):
-            return
-        flow = source if target == self._port else target
-        if protocol == 17:
-            self._progress.setdefault(flow, []).append(at_ns)
-            return
-        count = length - header - 4 * (data[header + 12] >> 4)
+        port = source if target == self._port else target
+        begin = header + 4 * (data[header + 12] >> 4)
         if data[header + 13] & 2:
-            self._expected[flow] = sequence + 1
+            self._connections[port] = _Connection(sequence + 1)
             return
-        expected = self._expected.get(flow)
-        if count <= 0 or expected is None:
+        connection = self._connections.get(port)
+        if connection is None or length <= begin:
             return
-        waiting = self._beyond.setdefault(flow, [])
-        waiting.append((sequence, sequence + count))
-        waiting.sort()
-        while waiting and waiting[0][0] <= self._expected[flow]:
-            _, end = waiting.pop(0)
-            if end > self._expected[flow]:
-                self._expected[flow] = end
-                progress = self._progress.setdefault(flow, [])
-                if not progress or progress[-1] != at_ns:
-                    progress.append(at_ns)
+        if sequence == connection.first:
+            connection.flow = _flow_of(data[begin:])
+            self._latest[connection.flow] = port
+        # What still comes on a connection that was given up for another one reaches nobody.
+        if connection.takes(sequence, length - begin) and self._latest.get(connection.flow) == port:
+            self._went_on(connection.flow, at_ns)
+
+    def _went_on(self, flow: int, at_ns: int) -> None:
+        progress = self._progress.setdefault(flow, [])
+        if not progress or progress[-1] != at_ns:
+            progress.append(at_ns)
 
 
-_SO_TIMESTAMPNS = 35
+class _Connection:
+    """Which bytes of one direction are there in order. A case is too short for numbers beyond 2^32."""
+
+    def __init__(self, first: int) -> None:
+        self.first, self.flow = first, -1
+        self._expected = first
+        self._beyond: list[tuple[int, int]] = []
+
+    def takes(self, sequence: int, count: int) -> bool:
+        """Whether more can be read after this segment than before."""
+        before = self._expected
+        self._beyond.append((sequence, sequence + count))
+        self._beyond.sort()
+        while self._beyond and self._beyond[0][0] <= self._expected:
+            self._expected = max(self._expected, self._beyond.pop(0)[1])
+        return self._expected > before
+
+
+def _log() -> socket.socket:
+    """Where the kernel of this thread's namespace hands the packets that it logs."""
+    made = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+    made.bind((0, 0))
+    made.settimeout(0.1)
+    # Bind to the group; the front of each packet, each one at once (linux/netfilter/nfnetlink_log.h).
+    for kind, content in ((1, struct.pack("!B", 1)), (2, struct.pack("!IBx", 128, 2)), (5, struct.pack("!I", 1))):
+        attribute = struct.pack("=HH", 4 + len(content), kind) + content
+        body = struct.pack("!BBH", 0, 0, _GROUP) + attribute + bytes(-len(attribute) % 4)
+        made.send(struct.pack("=IHHII", 16 + len(body), _LOG << 8 | 1, 5, 0, 0) + body)
+        (error,) = struct.unpack_from("=i", made.recv(4096), 16)
+        if error:
+            raise OSError(-error, os.strerror(-error))
+    return made
+
+
+def _flow_of(packet: bytes) -> int:
+    """Of a packet of either end (core/src/outage/packet.rs)."""
+    return int.from_bytes(packet[6:8], "big")
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    found = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from("=HH", data)
+        found[kind & 0x7FFF] = data[4:length]
+        data = data[length + -length % 4 :]
+    return found
+
+
+_NETLINK_NETFILTER, _LOG, _GROUP, _STAMP, _PAYLOAD = 12, 4, 7, 3, 9

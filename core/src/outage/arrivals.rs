@@ -23,6 +23,8 @@ pub struct Arrival {
     pub sent_ns: u64,
     /// By the receiver's clock.
     pub arrived_ns: u64,
+    /// How many packets of the flow were sent before it.
+    pub sent_before: u64,
 }
 
 /// From one packet that came to the next.
@@ -269,6 +271,7 @@ mod tests {
             number,
             sent_ns: number * 10 * MS,
             arrived_ns: number * 10 * MS + delay * MS + 1_000 * MS,
+            sent_before: number,
         }
     }
 

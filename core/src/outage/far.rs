@@ -333,7 +333,9 @@ impl State {
                 .iter()
                 .find(|(local, _)| *local == session.local);
             if let Some((_, socket)) = socket {
+                self.watch.works(monotonic_ns());
                 let due_ns = session.send(*token, socket, &mut self.guests);
+                self.watch.works(monotonic_ns());
                 wait_ns = wait_ns.min(due_ns).min(LOOK_NS);
             }
         }
@@ -440,19 +442,19 @@ impl State {
 
     /// Reads what came on a connection; one that is over, or belongs to nobody that was let in, is closed.
     fn read(&mut self, place: usize) {
-        let now_ns = monotonic_ns();
+        let ahead_ns = self.watch.stamps_ahead_ns();
         let Some(mut guest) = self.guests.get_mut(place).and_then(Option::take) else {
             return;
         };
         let from = guest.from;
         let mut of = guest.of;
         let mut unknown = None;
-        let outcome = guest.connection.receive(|packet| {
+        let outcome = guest.connection.receive(ahead_ns, |packet, arrived_ns| {
             let session = self.sessions.get_mut(&packet.token);
             match session.filter(|session| session.peer == from.ip().to_canonical()) {
                 Some(session) => {
                     of = Some((packet.token, usize::from(packet.flow)));
-                    session.take(&packet, Way::Tcp(place), from, now_ns, || 0);
+                    session.take(&packet, Way::Tcp(place), from, arrived_ns, || 0);
                 }
                 None => unknown = Some(packet),
             }

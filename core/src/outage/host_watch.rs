@@ -80,6 +80,11 @@ impl HostWatch {
         }
     }
 
+    /// The loop goes on with its work: what it did since it ran last takes no time that counts.
+    pub fn works(&mut self, now_ns: u64) {
+        self.runs(now_ns, self.last_ns);
+    }
+
     /// How far the clock of the kernel's stamps is ahead of the monotonic one.
     pub fn stamps_ahead_ns(&self) -> i64 {
         self.real_ns
@@ -131,6 +136,24 @@ fn ahead_ns(clock: libc::clockid_t) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loop_that_was_stopped_while_it_sent_a_packet_was_stopped_although_it_waits_no_longer_than_it_should()
+     {
+        let mut watch = HostWatch::begin();
+        let start = watch.last_ns;
+        watch.runs(start + 1_000_000, start + 1_000_000);
+        watch.works(start + 1_020_000);
+        watch.works(start + 285_000_000);
+        watch.runs(start + 286_000_000, start + 286_000_000);
+        assert_eq!(
+            watch.record().stops,
+            [Stop {
+                from_ns: start + 1_020_000,
+                until_ns: start + 285_000_000
+            }]
+        );
+    }
 
     #[test]
     fn a_loop_that_comes_late_was_stopped_since_it_ran_last() {

@@ -142,6 +142,8 @@ struct Tcp {
 
 struct Flow {
     way: Way,
+    /// How many packets were handed to it.
+    sent: u64,
     local: SocketAddr,
     kept: Kept,
 }
@@ -309,6 +311,7 @@ fn opened(plan: &Plan) -> io::Result<Vec<Flow>> {
                 Way::Tcp(_) => any,
             },
             way,
+            sent: 0,
             kept: Kept {
                 arrivals: Arrivals::new(plan.quiet_ns, plan.flows),
                 heard: None,
@@ -379,7 +382,9 @@ impl State {
                 sent_ns: monotonic_ns(),
                 next,
                 received,
+                sent_before: flow.sent,
             };
+            flow.sent += 1;
             let outcome = match &mut flow.way {
                 Way::Udp(datagrams) => datagrams.send(&packet.write(), &to).map(|()| true),
                 Way::Tcp(tcp) => {
@@ -394,7 +399,9 @@ impl State {
                     *self.refused.entry(number).or_default() += 1;
                 }
             }
-            self.schedule.sent(slot, monotonic_ns());
+            let now_ns = monotonic_ns();
+            self.schedule.sent(slot, now_ns);
+            self.watch.works(now_ns);
         }
         0
     }
@@ -409,9 +416,8 @@ impl State {
         let datagrams = match way {
             Way::Udp(datagrams) => datagrams,
             Way::Tcp(tcp) => {
-                let now_ns = monotonic_ns();
-                tcp.receive(now_ns, |packet| {
-                    if let Some(arrival) = kept.take(number, &packet, now_ns, || 0) {
+                tcp.receive(ahead_ns, |packet, arrived_ns| {
+                    if let Some(arrival) = kept.take(number, &packet, arrived_ns, || 0) {
                         self.delays.take(&arrival);
                     }
                 });
@@ -462,6 +468,7 @@ impl Kept {
             number: packet.number,
             sent_ns: packet.sent_ns,
             arrived_ns,
+            sent_before: packet.sent_before,
         };
         self.arrivals.take(arrival, dropped);
         self.heard = Some(Heard {
@@ -518,12 +525,12 @@ impl Tcp {
         }
     }
 
-    fn receive(&mut self, now_ns: u64, take: impl FnMut(Packet)) {
+    fn receive(&mut self, ahead_ns: i64, take: impl FnMut(Packet, u64)) {
         let Some(connection) = &mut self.connection else {
             return;
         };
-        if let Err(error) = connection.receive(take) {
-            self.over(now_ns, error.raw_os_error().unwrap_or(0));
+        if let Err(error) = connection.receive(ahead_ns, take) {
+            self.over(monotonic_ns(), error.raw_os_error().unwrap_or(0));
         }
     }
 

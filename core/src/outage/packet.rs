@@ -27,6 +27,8 @@ pub struct Packet {
     /// What the sender has received of this flow: one more than the highest number, and how many packets.
     pub next: u64,
     pub received: u64,
+    /// How many packets of this flow the sender has sent before: what is missing beside them was never sent.
+    pub sent_before: u64,
 }
 
 impl Packet {
@@ -44,6 +46,7 @@ impl Packet {
             self.sent_ns,
             self.next,
             self.received,
+            self.sent_before,
         ];
         for (place, word) in words.into_iter().enumerate() {
             bytes[8 + 8 * place..16 + 8 * place].copy_from_slice(&word.to_be_bytes());
@@ -71,6 +74,7 @@ impl Packet {
             sent_ns: word(2),
             next: word(3),
             received: word(4),
+            sent_before: word(5),
         })
     }
 }
@@ -82,10 +86,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(flow: u16, token: u64, number: u64, sent_ns: u64, next: u64, received: u64) {
-            let packet = Packet { kind: Kind::Data, flow, token, number, sent_ns, next, received };
+        fn what_is_written_is_read(flow: u16, token: u64, number: u64, sent_ns: u64, next: u64, received: u64, sent_before: u64) {
+            let packet = Packet { kind: Kind::Data, flow, token, number, sent_ns, next, received, sent_before };
             prop_assert_eq!(Packet::read(&packet.write()), Some(packet));
-            let unknown = Packet { kind: Kind::Unknown, next: 0, received: 0, ..packet };
+            let unknown = Packet { kind: Kind::Unknown, next: 0, received: 0, sent_before: 0, ..packet };
             prop_assert_eq!(Packet::read(&unknown.write()[..UNKNOWN_BYTES]), Some(unknown));
         }
 

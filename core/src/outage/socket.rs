@@ -17,6 +17,17 @@ const STAMPS: u32 = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_
 /// Errors of earlier datagrams that are passed over at most.
 const ERRORS: usize = 8;
 
+/// Lets the kernel stamp what comes at a socket.
+pub fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
+    let stamps = STAMPS.to_ne_bytes();
+    set(
+        socket.as_fd(),
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        &stamps,
+    )
+}
+
 pub struct Datagrams {
     socket: OwnedFd,
     dropped: u32,
@@ -46,13 +57,8 @@ impl Datagrams {
         }
         // SAFETY: a descriptor that was just made and belongs to nobody else.
         let socket = unsafe { OwnedFd::from_raw_fd(made) };
-        let (stamps, room) = (STAMPS.to_ne_bytes(), BUFFER_BYTES.to_ne_bytes());
-        set(
-            socket.as_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPING,
-            &stamps,
-        )?;
+        let room = BUFFER_BYTES.to_ne_bytes();
+        stamp_arrivals(&socket)?;
         // Beyond the limit of the host with the privilege, else up to it.
         if set(
             socket.as_fd(),

@@ -122,6 +122,12 @@ impl Options {
             false => libc::IP_PMTUDISC_DONT,
         };
         set(socket, level, discovery, discover)?;
+        if self.is_ipv6() && self.bind.ip().is_unspecified() {
+            // It serves IPv4 as well, which has its own options.
+            set(socket, libc::SOL_IPV6, libc::IPV6_V6ONLY, 0)?;
+            set(socket, libc::SOL_IP, libc::IP_RECVTTL, 1)?;
+            set(socket, libc::SOL_IP, libc::IP_MTU_DISCOVER, discover)?;
+        }
         if self.answers() {
             let (level, option) = match self.is_ipv6() {
                 true => (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO),

@@ -39,6 +39,10 @@ pub struct Prepared<'a> {
     of_ipv6: bool,
 }
 
+fn is_mapped(address: SocketAddr) -> bool {
+    address.is_ipv6() && address.ip().to_canonical().is_ipv4()
+}
+
 impl<'a> Prepared<'a> {
     /// `source`: the address that it leaves from; `None`: the kernel chooses one.
     pub fn new(packet: &'a Outgoing<'a>, source: Option<IpAddr>, of_ipv6: bool) -> Self {
@@ -50,7 +54,8 @@ impl<'a> Prepared<'a> {
             address: packet.destination.map(KernelAddress::of),
             source,
             packet,
-            of_ipv6,
+            // A socket of both versions sends IPv4 with IPv4's options alone.
+            of_ipv6: of_ipv6 && !packet.destination.is_some_and(is_mapped),
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::test::Test;
 use crate::running::{say, spawn};
 use crate::two_ended::peer::Peer;
+use crate::two_ended::sockets::listening;
 
 pub const COOKIE_BYTES: usize = 37;
 const GREETING: Duration = Duration::from_secs(5);
@@ -40,7 +41,7 @@ struct Running {
 
 impl Iperf3Server {
     pub fn open(at: SocketAddr) -> Result<Self, String> {
-        let listener = TcpListener::bind(at).map_err(|error| {
+        let listener = listening(at).map_err(|error| {
             format!("cannot listen at {at}: {error}; choose another address or --port")
         })?;
         Ok(Iperf3Server {

@@ -98,6 +98,8 @@ impl Test {
 
     pub fn carry_out(mut self) -> io::Result<()> {
         let local = self.control.local_addr()?;
+        // An IPv4 client's datagrams come to a socket of IPv4, whichever its connection came to.
+        let local = Peer::of(local).at(local.port());
         let datagrams = match self.wanted.udp {
             true => Some(UdpSocket::bind(local)?),
             false => None,
@@ -242,8 +244,9 @@ impl Test {
 }
 
 fn mark(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
-    let is_ipv6 = socket.local_addr()?.is_ipv6();
-    if is_ipv6 {
+    // IPv4 has its own mark, also at a socket of both versions.
+    let local = socket.local_addr()?.as_socket();
+    if local.is_some_and(|local| Peer::of(local).ip.is_ipv6()) {
         socket.set_tclass_v6(tos)
     } else {
         socket.set_tos_v4(tos)
@@ -477,5 +480,26 @@ fn receive_datagrams(
             let mut received = own.received.lock().unwrap_or_else(PoisonError::into_inner);
             received.take(&room[..length], since_1970(), wanted.number_bytes());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+    use crate::two_ended::sockets::listening;
+
+    #[test]
+    fn a_client_of_ipv4_is_answered_with_its_mark_at_a_socket_of_both_versions() {
+        let Ok(listener) = listening((Ipv6Addr::UNSPECIFIED, 0).into()) else {
+            return; // a kernel without IPv6
+        };
+        let port = listener.local_addr().unwrap().port();
+        let _client = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let (answers, _) = listener.accept().unwrap();
+        let socket = SockRef::from(&answers);
+        mark(&socket, 0x20).unwrap();
+        assert_eq!(socket.tos_v4().unwrap(), 0x20);
     }
 }

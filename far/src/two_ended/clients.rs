@@ -13,6 +13,7 @@ use serde_json::json;
 use super::busy::Busy;
 use super::control::{Control, Problem};
 use super::peer::Peer;
+use super::sockets::listening;
 use crate::running::{say, spawn};
 
 const GREETING: Duration = Duration::from_secs(5);
@@ -65,7 +66,7 @@ impl<S: Sessions> Server<S> {
     ) -> Result<Self, String> {
         let listener = match inherited() {
             Some(listener) => Ok(listener),
-            None => TcpListener::bind(at),
+            None => listening(at),
         };
         let listener = listener.map_err(|error| {
             format!("cannot listen at {at}: {error}; choose another address or --port")

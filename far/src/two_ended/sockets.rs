@@ -1,11 +1,26 @@
 //! Sockets of a measurement at one address of this host, and waits for several of them.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Waits for connections at an address; those of IPv4, too, if it is any of IPv6, whatever the host's setting is.
+pub fn listening(address: SocketAddr) -> io::Result<TcpListener> {
+    let made = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    made.set_reuse_address(true)?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        made.set_only_v6(false)?;
+    }
+    made.bind(&address.into())?;
+    made.listen(BACKLOG)?;
+    Ok(made.into())
+}
 
 /// A socket of the address's family, bound to it.
 pub fn bound(address: SocketAddr, kind: Type) -> io::Result<Socket> {

@@ -39,11 +39,6 @@ def family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def serving(command: str, address: str) -> str:
-    """`command`, which serves at any IPv4 address by itself, so that it serves at this one."""
-    return f"{command} --at ::" if family(address) == socket.AF_INET6 else command
-
-
 def interface_towards(ip: IPRoute, address: str) -> int:
     """The number of the interface by which it is reached. Raises NetlinkError if there is no route."""
     host, _, interface = address.partition("%")

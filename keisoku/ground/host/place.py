@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from keisoku.errors import EngineError, PlanError
-from keisoku.ground.host.address import address_text, family, serving, socket_address
+from keisoku.ground.host.address import address_text, family, socket_address
 from keisoku.ground.host.container import namespace_of
 from keisoku.ground.host.namespace import FOLDER, named, run_in_namespace
 
@@ -71,7 +71,7 @@ class Place:
         for address in others:
             with contextlib.suppress(OSError):
                 return connected(address)
-        start = f"start '{serving(server, last)}' there"
+        start = f"start '{server}' there"
         try:
             return connected(last)
         except TimeoutError as error:
@@ -83,9 +83,16 @@ class Place:
             raise EngineError(f"{self.host} cannot be reached at TCP port {port}: {error.strerror}; {start}") from error
 
     def listen(self, port: int) -> socket.socket:
-        """A listening TCP socket at this address. Raises EngineError if this is not possible."""
+        """A listening TCP socket at this address; at any one of both versions, where the kernel has both, without one.
+
+        Raises EngineError if this is not possible.
+        """
 
         def opened() -> socket.socket:
+            if not self.host:
+                both = socket.has_dualstack_ipv6()
+                kind = socket.AF_INET6 if both else socket.AF_INET
+                return socket.create_server(("", port), family=kind, backlog=_BACKLOG, dualstack_ipv6=both)
             listener = socket.socket(family(self.host), socket.SOCK_STREAM)
             try:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -57,6 +57,8 @@ pub(super) enum Way {
 pub(super) struct Flow {
     pub(super) to: Option<Way>,
     pub(super) begun: Option<u64>,
+    /// How many packets were sent.
+    pub(super) sent: u64,
     pub(super) from: Vec<(u64, SocketAddr)>,
     pub(super) arrivals: Arrivals,
 }
@@ -81,6 +83,7 @@ impl Session {
         let flow = |_| Flow {
             to: None,
             begun: None,
+            sent: 0,
             from: Vec::new(),
             arrivals: Arrivals::new(wanted.quiet_ns, wanted.flows),
         };
@@ -137,6 +140,7 @@ impl Session {
             number: packet.number,
             sent_ns: packet.sent_ns,
             arrived_ns,
+            sent_before: packet.sent_before,
         };
         flow.arrivals.take(arrival, dropped);
         self.delays.take(&arrival);
@@ -168,7 +172,9 @@ impl Session {
                     sent_ns: monotonic_ns(),
                     next,
                     received,
+                    sent_before: flow.sent,
                 };
+                flow.sent += 1;
                 let outcome = match to {
                     Way::Udp(to) => socket.send(&packet.write(), to),
                     Way::Tcp(place) => {

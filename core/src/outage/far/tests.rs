@@ -90,6 +90,7 @@ fn a_client_that_was_not_let_in_is_told_so_in_fewer_bytes_and_one_of_another_hos
         sent_ns: 1,
         next: 0,
         received: 0,
+        sent_before: 0,
     };
     let to = KernelAddress::of(SocketAddr::new(LOCAL, opened.port));
     client.send(&packet(opened.token).write(), &to).unwrap();

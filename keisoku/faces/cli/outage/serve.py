@@ -9,7 +9,7 @@ from keisoku.subjects.stream.outage.settings import PORT
 
 
 @click.command("serve")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--at", default="", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP and UDP port")
 @click.option("--mesh", is_flag=True, help="also send to other far ends, where 'keisoku outage mesh' asks for it")
 def command(at: str, port: int, mesh: bool) -> None:

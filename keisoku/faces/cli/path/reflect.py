@@ -11,7 +11,7 @@ from keisoku.subjects.path.stamp.packet import PORT
 
 
 @click.command("reflect")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--at", default="", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="UDP port")
 @click.option(
     "--key-file",

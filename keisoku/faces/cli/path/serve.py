@@ -9,7 +9,7 @@ from keisoku.ground.host.two_ended.far_end import become
 
 
 @click.command("serve")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--at", default="", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP port")
 @click.option(
     "--udp-port",

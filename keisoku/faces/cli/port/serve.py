@@ -13,7 +13,7 @@ from keisoku.subjects.device.testbed.two_hosts import PORT
 
 @click.command("serve")
 @click.argument("name", metavar="PORT")
-@click.option("--at", default="0.0.0.0", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any IPv4)")
+@click.option("--at", default="", metavar="ADDRESS[@NAMESPACE]", help="local address (default: any)")
 @click.option("--port", default=PORT, type=click.IntRange(0, 65535), show_default=True, help="TCP port")
 @click.option("--clock", metavar="ptp:HOST", help="PTP master by which a tester may relate its clock to this host's")
 @click.option("--force", is_flag=True, help="lend a port even if it carries the default route")

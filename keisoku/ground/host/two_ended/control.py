@@ -18,7 +18,7 @@ from keisoku.errors import EngineError
 PORT = 8620
 GREETING = b"keisoku-path 1\n"
 _LENGTHS = struct.Struct("!II")
-_MOST_JSON, _MOST_BLOCK = 1 << 20, 1 << 26
+_MOST_JSON = _MOST_BLOCK = 1 << 26
 
 
 _ANSWER_S = 10.0

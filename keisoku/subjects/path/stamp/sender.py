@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from keisoku._core import StampedSocket
 from keisoku.errors import EngineError
-from keisoku.ground.host.address import serving
 from keisoku.ground.host.place import Place
 from keisoku.subjects.path.stamp.clock_state import error_estimate
 from keisoku.subjects.path.stamp.packet import AUTHENTICATED_BYTES, BASE_BYTES, TTL, SenderPacket, padding
@@ -131,8 +130,7 @@ class DelaySender:
     def _silence(self, refusals: list[str], errors: list[str]) -> str:
         where = f"{self._host} UDP port {self._settings.port}"
         if refusals:
-            own = serving("keisoku path reflect", self._peer[0])
-            return f"{where} refuses: {refusals[0]}; start '{own}' or another STAMP reflector there"
+            return f"{where} refuses: {refusals[0]}; start 'keisoku path reflect' or another STAMP reflector there"
         if errors:
             return f"{where} cannot be reached: {errors[0]}; check the route to it"
         sent = self._settings.packets

@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 
 from keisoku.errors import EngineError
-from keisoku.ground.host.address import family, serving, socket_address
+from keisoku.ground.host.address import family, socket_address
 from keisoku.ground.host.place import Place
 from keisoku.subjects.stream.capacity import pdu
 from keisoku.subjects.stream.capacity.capacity_test import CapacityTest, ObservedStatus
@@ -70,7 +70,7 @@ def measure(
     if problem is not None:
         said = f"{place.host} cannot be reached at UDP port {port}: {problem.strerror}"
         raise EngineError(f"{said}; check the address, and the firewalls of both hosts") from problem
-    start = f"start '{serving(SERVER, address)}' there"
+    start = f"start '{SERVER}' there"
     raise EngineError(f"{place.host} does not answer at UDP port {port}; {start}, and open UDP in its firewall")
 
 

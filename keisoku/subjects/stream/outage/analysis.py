@@ -172,6 +172,8 @@ class Direction:
     """From a time of the sender's clock (ns) to one since this end began."""
     sender_name: Cause
     receiver_name: Cause
+    connected: bool
+    """Whether flows are TCP connections."""
 
     @property
     def allowance_ns(self) -> float:
@@ -227,6 +229,7 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
     clocks = Clocks(far["delays"] if far else None, near["delays"], begun_ns)
     directions, delays = {}, {}
     restarted = len(record.get("sessions", ())) > 1
+    connected = any(flow.get("connections") for flow in near["flows"])  # an end of a mesh has none
     if far:
         forward = Direction(
             "forward",
@@ -236,13 +239,14 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
             lambda ns: ns - begun_ns,
             "near host",
             "far host",
+            connected,
         )
         directions["forward"] = list(_flows(forward, near, None, far))
         if restarted:
             _with_forward_restarts(record, directions["forward"], begun_ns)
         delays["forward"] = _above_least(forward.delays, clocks.near_ns)
     schedule = far["sent"] if far else _schedule_without_far(near)
-    reverse = Direction("reverse", schedule, near, clocks.reverse, clocks.near_ns, "far host", "near host")
+    reverse = Direction("reverse", schedule, near, clocks.reverse, clocks.near_ns, "far host", "near host", connected)
     directions["reverse"] = list(_flows(reverse, near, None if restarted else far, far))
     if restarted:
         _with_reverse_restarts(record, directions["reverse"], begun_ns)
@@ -401,7 +405,18 @@ def _together(found: Sequence[Interruption]) -> list[Interruption]:
             held[places[0]] = replace(held[places[0]], lost=held[places[0]].lost + one.lost)
         else:
             rest.append(one)
-    return sorted([*held, *rest], key=lambda one: one.begin.likely)
+    merged: list[Interruption] = []
+    for one in sorted([*held, *rest], key=lambda one: one.begin.likely):
+        last = merged[-1] if merged else one
+        if merged and one.cause == last.cause != "path" and one.begin.lowest <= last.end.highest:
+            # Stamps that were kept while the receiver was stopped: all of one stop.
+            length = one.end.since(last.begin).at_least(0.0)
+            merged[-1] = replace(
+                one, begin=last.begin, length=length, lost=last.lost + one.lost, held=last.held + one.held
+            )
+        else:
+            merged.append(one)
+    return merged
 
 
 def _missing(arrivals: Mapping[str, Any], first: int, offered: int) -> Iterator[tuple[int, int, int]]:
@@ -435,6 +450,7 @@ def _interruptions(
 ) -> Iterator[Interruption]:
     pauses = {int(pause["after"]["number"]): pause for pause in arrivals["pauses"]}
     gaps = {int(gap["first"]): gap for gap in arrivals["missing"]}
+    with_loss = set()
     for begin, end, count in _missing(arrivals, first, offered):
         lost = _without(direction.skipped(flow, begin, end), begin, end)
         if not lost:
@@ -443,16 +459,28 @@ def _interruptions(
         gap = gaps.get(begin)
         behind = end + 1 if gap is None else int(gap["last"]) + 1
         pause = pauses.get(behind)
+        if pause is not None and (sent := _sent_in(pause)) is not None:
+            number_lost = min(number_lost, sent)
+            if not number_lost:
+                continue
+        with_loss.add(behind)
         before, after = _sides(gap, pause, arrivals, behind)
         yield _interruption(direction, flow, (lost[0][0], lost[-1][1]), number_lost, before, after, pause)
     quiet_ns = direction.schedule["interval_ns"]
-    lasts = {int(gap["last"]) for gap in arrivals["missing"]}
     for number, pause in pauses.items():
-        if number - 1 in lasts or pause["held"] == 0 or number >= offered:
+        # One in which numbers are missing that were never sent is no loss, and may be one all the same.
+        if number in with_loss or pause["held"] == 0 or number >= offered:
             continue
         excess = direction.excess_ns(pause["after"])
         if excess is not None and excess > quiet_ns:
             yield _interruption(direction, flow, None, 0, pause["before"], pause["after"], pause)
+
+
+def _sent_in(pause: Mapping[str, Any]) -> int | None:
+    """How many packets were sent between those on both sides, as the sender told with them: also where its list of what
+    it did not send is gone with it. None if it did not tell, as one of keisoku before."""
+    counts = [pause[side].get("sent_before", 0) for side in ("before", "after")]
+    return int(counts[1] - counts[0] - 1) if counts[1] > counts[0] else None
 
 
 def _sides(
@@ -514,7 +542,7 @@ def _interruption(
         length=Between(length.lowest, likely, length.highest),
         lost=count,
         held=held,
-        cause=_cause(direction, count, before, after, pause),
+        cause=_cause(direction, flow, count, before, after, pause),
         ended="never" if after is None else "same session",
         delay_before_ns=direction.excess_ns(before if before and before.get("arrived_ns") is not None else None),
         delay_after_ns=direction.excess_ns(known_after),
@@ -523,25 +551,37 @@ def _interruption(
 
 def _cause(
     direction: Direction,
+    flow: int,
     lost: int,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
     pause: Mapping[str, Any] | None,
 ) -> Cause:
     """Whose it was. Where the receiver's host did not receive in all of that time and for long, nobody can say that the
-    path was interrupted."""
+    path was interrupted; nor where the sender's stopped in the call that sent the first packet which came late."""
     if pause is None:
         return "path"
     if lost and pause["dropped"] >= lost:
         return direction.receiver_name
     begin_ns, end_ns = pause["before"]["arrived_ns"], pause["after"]["arrived_ns"]
+    unexplained_ns = 2 * direction.schedule["interval_ns"] + EDGE_NS
+    stopped_ns = 0
     for stop in direction.receiver["host"]["stops"]:
-        length_ns = stop["until_ns"] - stop["from_ns"]
+        from_ns, until_ns = stop["from_ns"], stop["until_ns"]
+        if direction.connected:
+            # Of bytes that wait in a connection the kernel keeps some of the stamps, as of one that came later.
+            from_ns, until_ns = max(from_ns, begin_ns), min(until_ns, end_ns)
         # What the kernel stamped while the program was stopped shows that the host was not.
-        inside = begin_ns <= stop["from_ns"] + EDGE_NS and end_ns >= stop["until_ns"] - EDGE_NS
-        rest_ns = end_ns - begin_ns - length_ns
-        if length_ns >= LONG_STOP_NS and inside and rest_ns <= 2 * direction.schedule["interval_ns"] + EDGE_NS:
-            return direction.receiver_name
+        inside = begin_ns <= from_ns + EDGE_NS and end_ns >= until_ns - EDGE_NS
+        # Packets are only late by several short stops, one behind the other.
+        if inside and until_ns - from_ns >= (LONG_STOP_NS if lost else 0):
+            stopped_ns += until_ns - from_ns
+    if stopped_ns and end_ns - begin_ns - stopped_ns <= unexplained_ns:
+        return direction.receiver_name
+    if not lost and after is not None:
+        late_ns = direction.latest_ns(flow, int(after["number"])) - after["sent_ns"]
+        if (direction.excess_ns(after) or 0.0) - late_ns <= direction.schedule["interval_ns"]:
+            return direction.sender_name
     return "path"
 
 

@@ -92,16 +92,24 @@ def test_every_address_of_a_name_is_tried_by_ntp(several: None, monkeypatch: pyt
         responder.close()
 
 
-def test_a_server_at_any_ipv4_address_was_to_be_started_although_it_ran() -> None:
-    """At an IPv6 address nobody answers then: the command that is named serves there."""
-    with (
-        FarEnd("stream", Place("0.0.0.0")) as server,
-        pytest.raises(EngineError, match="'keisoku stream serve --at ::'"),
-    ):
-        StreamSession(Place("::1"), server.port)
-    with FarEnd("stream", Place("::")) as server, StreamSession(Place("::1"), server.port) as session:
-        assert session.remote == "::1"
-    with FarEnd("reflect", Place("0.0.0.0")) as reflector:
-        wanted = DelaySettings(host="::1", port=reflector.port, packets=3, interval_s=0.001, wait_s=0.5)
-        with pytest.raises(EngineError, match="'keisoku path reflect --at ::'"):
-            DelaySender(Place("::1"), wanted).measure()
+def test_a_far_end_without_an_address_serves_both_versions() -> None:
+    """It served IPv4 alone, unless --at :: was given, which whoever asked at an IPv6 address was told to do."""
+    with FarEnd("stream", Place("")) as server:
+        for address in ("127.0.0.1", "::1"):
+            with StreamSession(Place(address), server.port) as session:
+                assert session.remote == address
+    for at, refused in (("127.0.0.1", "::1"), ("::1", "127.0.0.1")):
+        with FarEnd("stream", Place(at)) as server, pytest.raises(EngineError, match="'keisoku stream serve' there"):
+            StreamSession(Place(refused), server.port)
+
+
+@pytest.mark.parametrize(("both", "families"), [(True, (socket.AF_INET, socket.AF_INET6)), (False, (socket.AF_INET,))])
+def test_a_server_listens_at_both_versions_unless_the_kernel_has_only_one(
+    both: bool, families: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: both)
+    with Place("").listen(0) as listener:
+        port = listener.getsockname()[1]
+        for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            with socket.socket(family, socket.SOCK_STREAM) as client:
+                assert (client.connect_ex((address, port)) == 0) == (family in families)

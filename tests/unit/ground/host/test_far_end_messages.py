@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from keisoku.ground.host.place import Place
 from keisoku.ground.host.two_ended.control import GREETING as OF_PATHS
+from keisoku.ground.host.two_ended.control import Control
 from keisoku.ground.host.two_ended.far_end import FarEnd
 from keisoku.subjects.stream.session import GREETING as OF_STREAMS
 
@@ -88,3 +90,17 @@ def welcomed(port: int, greeting: bytes) -> bytes:
             came += part
     assert came.startswith(greeting)
     return came
+
+
+def test_a_report_of_a_long_run_on_a_busy_host_is_read() -> None:
+    """After 600 s in which many packets were not sent, it had more than 1 MiB, and was taken for nonsense."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+    with near, far:
+        text = json.dumps({"record": {"slips": [1_000_000] * 500_000}}).encode()
+        telling = threading.Thread(target=far.sendall, args=(struct.pack("!II", len(text), 0) + text,))
+        telling.start()
+        message, _ = Control(near, "the far end", OF_PATHS).receive(30)
+        telling.join()
+    assert len(message["record"]["slips"]) == 500_000

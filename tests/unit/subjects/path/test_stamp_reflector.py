@@ -36,14 +36,31 @@ def test_no_answer_leaves_before_its_transmit_time() -> None:
 
 def test_a_reflector_at_any_address_answers_from_the_one_that_was_asked() -> None:
     """It answered from another address of its host, which no sender takes for an answer."""
-    with FarEnd("reflect", Place("0.0.0.0")) as far:
-        for asked in ("127.0.0.5", "127.0.0.9", "127.0.0.1"):
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-                sender.settimeout(10)
-                sender.bind(("127.0.0.1", 0))
-                sender.sendto(SenderPacket(7, time.time_ns()).pack(), (asked, far.port))
-                _, source = sender.recvfrom(2000)
-            assert source == (asked, far.port)
+    with FarEnd("reflect", Place("")) as far:
+        for asked in ("127.0.0.5", "127.0.0.9", "127.0.0.1", "::1"):
+            source, came, answer = reflected("::1" if asked == "::1" else "127.0.0.1", asked, far.port)
+            assert source == asked
+            # RFC 8762 §4.2.1: hops can be counted, in both versions.
+            assert (answer.sender_ttl, came) == (41, 255)
+
+
+@pytest.mark.parametrize(("only", "other"), [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("127.0.0.1", "127.0.0.2")])
+def test_a_reflector_of_both_versions_answers_its_peer_alone(only: str, other: str) -> None:
+    with FarEnd("reflect", Place(""), "--peer", only) as far:
+        sender = StampedSocket("udp", (other, 0))
+        sender.send([(SenderPacket(7, time.time_ns()).pack(), (other, far.port), 64)])
+        assert reflected(only, only, far.port)[0] == only
+        assert sender.receive(time.monotonic_ns() + 1_000_000)[0] == []
+    assert far.says == ["reflected 1 packets, refused 0"]
+
+
+def reflected(here: str, asked: str, port: int) -> tuple[str, int | None, ReflectedPacket]:
+    """Who answered, the answer's TTL, and the answer."""
+    sender = StampedSocket("udp", (here, 0))
+    sender.send([(SenderPacket(7, time.time_ns()).pack(), (asked, port), 41)])
+    (came,), _ = sender.receive(time.monotonic_ns() + 10_000_000_000)
+    assert came.source is not None
+    return str(came.source[0]), came.ttl, ReflectedPacket.parse(came.data)
 
 
 def test_a_run_of_which_every_answer_is_left_out_is_no_measurement(tmp_path: Path) -> None:

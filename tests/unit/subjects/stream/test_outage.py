@@ -257,6 +257,87 @@ def test_packets_that_came_all_at_once_were_held_until_then() -> None:
     assert one.length.highest - one.length.lowest <= 1.5 * INTERVAL
 
 
+@pytest.mark.parametrize("never_sent", [0, 1, 3])
+def test_an_interruption_behind_packets_that_the_sender_did_not_send_is_found(never_sent: int) -> None:
+    """On a busy host many were passed over, as numbers are missing in front of what was held."""
+    record = quiet_record()
+    flow = record["far"]["flows"][0]["arrivals"]
+    sent = times()
+    behind = 500 + never_sent
+    if never_sent:
+        flow.update(arrivals(sent, FAR_AHEAD, (500, behind - 1)))
+        slip = {"first": 500, "last": behind - 1, "at_ns": sent[behind], "sent": False}
+        record["near"]["sent"].update(slips=[slip], skipped=never_sent)
+    after = arrival(behind, sent[behind], FAR_AHEAD, extra_ns=1_500 * MS)
+    flow["pauses"] = [{"before": arrival(499, sent[499], FAR_AHEAD), "after": after, "dropped": 0, "held": 140}]
+    one = only(outcome_of(record), "forward")
+    assert (one.lost, one.held, one.cause) == (0, 140, "path")
+    assert one.length.lowest <= 1_500 * MS <= one.length.highest
+
+
+def held_record(extra_ns: int) -> dict[str, Any]:
+    """Of a run in which packet 500 of the forward direction took so much longer."""
+    record = quiet_record()
+    sent = times()
+    after = arrival(500, sent[500], FAR_AHEAD, extra_ns=extra_ns)
+    pause = {"before": arrival(499, sent[499], FAR_AHEAD), "after": after, "dropped": 0, "held": 5}
+    record["far"]["flows"][0]["arrivals"]["pauses"] = [pause]
+    return record
+
+
+@pytest.mark.parametrize(("sent_late_ns", "whose"), [(0, "path"), (60 * MS, "path"), (149 * MS, "near host")])
+def test_a_packet_is_not_late_by_the_path_if_its_sender_stopped_while_it_sent_it(sent_late_ns: int, whose: str) -> None:
+    record = held_record(150 * MS)
+    slip = {"first": 500, "last": 500, "at_ns": times()[500] + sent_late_ns, "sent": True}
+    record["near"]["sent"]["slips"] = [slip] if sent_late_ns else []
+    assert only(outcome_of(record), "forward").cause == whose
+
+
+@pytest.mark.parametrize(("stops_ms", "whose"), [((60, 45, 40), "far host"), ((60, 20), "path"), ((), "path")])
+def test_stops_of_the_receivers_host_one_behind_the_other_are_its_own(stops_ms: tuple[int, ...], whose: str) -> None:
+    record = held_record(150 * MS)
+    now_ns = times()[500] + DELAY + FAR_AHEAD
+    stops = record["far"]["host"]["stops"]
+    for length_ms in stops_ms:
+        stops.append({"from_ns": now_ns, "until_ns": now_ns + length_ms * MS})
+        now_ns += length_ms * MS
+    assert only(outcome_of(record), "forward").cause == whose
+
+
+def test_bytes_that_waited_for_a_stopped_program_are_one_interruption_of_its_host() -> None:
+    """Of what waits in a connection, the kernel keeps the stamp of every seventeenth packet or so."""
+    record = held_record(0)
+    sent = times()
+    pauses: list[dict[str, Any]] = []
+    for first in range(500, 700, 17):
+        before = arrival(first - 1, sent[first - 1], FAR_AHEAD)
+        after = {**arrival(first, sent[first], FAR_AHEAD), "arrived_ns": before["arrived_ns"] + 17 * INTERVAL}
+        pauses.append({"before": before, "after": after, "dropped": 0, "held": 6})
+    record["far"]["flows"][0]["arrivals"]["pauses"] = pauses
+    for flow in record["near"]["flows"]:
+        flow["connections"] = 1
+    stop = {"from_ns": pauses[0]["before"]["arrived_ns"], "until_ns": pauses[-1]["after"]["arrived_ns"] + 40 * MS}
+    record["far"]["host"]["stops"] = [stop]
+    one = only(outcome_of(record), "forward")
+    assert (one.cause, one.held) == ("far host", 6 * len(pauses))
+    assert one.length.highest >= 2_000 * MS
+    record["far"]["host"]["stops"] = []
+    assert {one.cause for one in outcome_of(record).directions["forward"][0].interruptions} == {"path"}
+
+
+@pytest.mark.parametrize(("sent_between", "lost"), [(0, 0), (2, 2), (7, 7), (None, 7)])
+def test_what_a_far_end_that_is_gone_did_not_send_was_not_lost(sent_between: int | None, lost: int) -> None:
+    """Its list of what it did not send is gone with it; each packet says how many were sent before."""
+    record = quiet_record()
+    flow = record["near"]["flows"][0]["arrivals"]
+    flow.update(arrivals(times(start_ns=1_001 * MS + FAR_AHEAD), -FAR_AHEAD, (500, 506)))
+    if sent_between is not None:
+        (pause,) = flow["pauses"]
+        pause["before"]["sent_before"], pause["after"]["sent_before"] = 480, 481 + sent_between
+    found = outcome_of(record).directions["reverse"][0].interruptions
+    assert sum(one.lost for one in found) == lost
+
+
 def test_one_of_a_thousand_flows_is_named_as_the_worst() -> None:
     record = quiet_record(packets=100, flows=1000)
     for flow in record["far"]["flows"]:
@@ -326,6 +407,25 @@ def test_a_session_that_goes_on_at_another_address_says_so(moved: dict[str, str]
     rows = result_of(found, OutageSettings(host="far"), "outage udp", "").rows
     remark = {"new session": "by a far end that was started again", "another address": "at another address"}[said]
     assert [row.remark for row in rows if row.group == "Interruption"] == [f"came back {remark}"] * 2
+
+
+def test_after_a_restart_a_connection_is_back_when_the_first_packet_of_the_next_one_comes() -> None:
+    """The far end let this one in 120 ms before the next connection carried anything."""
+    record = quiet_record()
+    ends = {"remote": "a", "seen": "c"}
+    record["sessions"] = [{**ends, "opened_ns": 1_000 * MS}, {**ends, "opened_ns": 5_900 * MS}]
+    heard = {"sent_ns": 5_000 * MS, "arrived_ns": 5_002 * MS, "next": 400, "received": 400}
+    flow = record["near"]["flows"][0]
+    flow.update(earlier=[{"heard": heard, "unknown": None}], connections=2)
+    far_sent = times(start_ns=1_001 * MS + FAR_AHEAD)
+    before = {**arrival(399, far_sent[399], -FAR_AHEAD), "arrived_ns": 5_002 * MS}
+    after = {**arrival(501, far_sent[501], -FAR_AHEAD), "arrived_ns": 6_020 * MS}
+    flow["arrivals"]["pauses"] = [{"before": before, "after": after, "dropped": 0, "held": 0}]
+    first = {"number": 502, "sent_ns": times()[502], "arrived_ns": times()[502] + DELAY + FAR_AHEAD}
+    record["far"]["flows"][0]["arrivals"] = {**arrivals(times(502), FAR_AHEAD), "first": first, "next": 1000}
+    found = outcome_of(record)
+    assert only(found, "reverse").end.highest == 5_020 * MS
+    assert only(found, "forward").end.lowest <= 5_020 * MS <= only(found, "forward").end.highest
 
 
 def test_a_budget_stays_one_criterion_when_the_plan_is_read_again() -> None:
