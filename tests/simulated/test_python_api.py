@@ -131,7 +131,7 @@ def test_tables_hold_what_the_records_hold(found: ks.Measured) -> None:
         found.arrow("frames")
     with pytest.raises(
         ks.PlanError,
-        match=r"this run has no table 'nothing'; use figures, trials, streams, lost, lost_places, late_places, "
+        match=r"this run has no table 'nothing'; use figures, trials, streams, lost, lost_places, late_places, exports, "
         r"changes, latencies$",
     ):
         found.arrow("nothing")

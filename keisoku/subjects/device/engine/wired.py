@@ -26,6 +26,7 @@ from keisoku.subjects.device.engine.connecting import PLACES, Connecting
 from keisoku.subjects.device.engine.device_events import DeviceEvents
 from keisoku.subjects.device.engine.drop_watch import DropWatch
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
+from keisoku.subjects.device.engine.export_listener import ExportListener
 from keisoku.subjects.device.engine.hop_watch import HopWatch
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.traffic import Traffic
@@ -120,6 +121,7 @@ class WiredEngine:
             self._hops = stack.enter_context(closing(HopWatch(ports))) if why_late else None
             self._opened = stack.pop_all()
         self._running: WiredTrial | None = None
+        self._listener: ExportListener | None = None
         self._warm = not warm_up or is_inside()
         cpus = sorted(os.sched_getaffinity(0) - {core})[:SENDERS_CPUS]
         self._full_speed = None if is_inside() else FullSpeed(cpus)
@@ -154,7 +156,7 @@ class WiredEngine:
         if set(senders) == {"xdp"} and all(port.on_host for port in self._ports):
             found.add("batches")
         if self._opens is opened_here:
-            found.add("drops")
+            found |= {"drops", "exports"}
         return found
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -211,6 +213,8 @@ class WiredEngine:
             openings,
             self._drops,
             self._hops,
+            self._listens(trial),
+            self._traffic.tables(trial) if trial.exporting else (),
             stream + len(openings),
         )
         self._running.start()
@@ -302,6 +306,16 @@ class WiredEngine:
         if self._running is None:
             raise EngineError("no trial was started")
         return self._running
+
+    def _listens(self, trial: Trial) -> ExportListener | None:
+        """What keeps the device's exports, if they are asked for: opened once for all trials."""
+        if trial.exporting is None:
+            return None
+        if self._listener is None:
+            lab = self._context.get("lab")
+            self._listener = ExportListener(trial.exporting, lab.get("exports") if isinstance(lab, dict) else None)
+            self._opened.callback(self._listener.close)
+        return self._listener
 
     def _begin_capture(self) -> None:
         if self._capture is not None:

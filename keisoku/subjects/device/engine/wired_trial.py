@@ -20,6 +20,7 @@ from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
 from keisoku.errors import EngineError
+from keisoku.ground.frame.variants import Frames
 from keisoku.ground.host.cpu_counters import CpuCounters, counted
 from keisoku.ground.host.cpu_time import of_processes
 from keisoku.ground.host.full_speed import FullSpeed
@@ -28,6 +29,7 @@ from keisoku.subjects.device.engine.cpu_times import CpuTimes
 from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.subjects.device.engine.drop_watch import DropWatch
 from keisoku.subjects.device.engine.engine import FrameSink
+from keisoku.subjects.device.engine.export_listener import ExportListener
 from keisoku.subjects.device.engine.hop_watch import HopWatch
 from keisoku.subjects.device.engine.port_counters import Counters, read_all
 from keisoku.subjects.device.engine.stack_samples import StackSamples
@@ -127,6 +129,8 @@ class WiredTrial(TrialThread):
         openings: Sequence[Callable[..., CoreLoad]],
         drops: DropWatch | None,
         hops: HopWatch | None,
+        exports: ExportListener | None,
+        tables: Sequence[Frames],
         first_stream: int,
     ) -> None:
         """Where `openings` open connections, each of them and then `load` is made of what is known of these by then,
@@ -134,6 +138,7 @@ class WiredTrial(TrialThread):
         super().__init__()
         self._openings = openings
         self._drops, self._hops, self._first_stream = drops, hops, first_stream
+        self._exports, self._tables = exports, tables
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu, self._processes = device_cpu, processes
@@ -151,8 +156,9 @@ class WiredTrial(TrialThread):
 
     def carry_out(self) -> None:
         """RFC 2544 §23 b to e; a)'s routing updates have no meaning for a static lab."""
+        trial = self._trial
         # Some drivers reset their link for the program of an xdp port.
-        self._wire.ready(not self._trial.links_may_fail)
+        self._wire.ready(not trial.links_may_fail)
         for port in self._ports:
             port.check_speed()
         self._learn()
@@ -164,8 +170,13 @@ class WiredTrial(TrialThread):
             self._senders_cpu = self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
             with ExitStack() as stack:
+                if self._exports is not None and trial.exporting is not None:
+                    self._exports.begin(trial.exporting, self.stopped)
                 opened = self._open(stack)
                 whole = self._followed()
+                if self._exports is not None and trial.exporting is not None:
+                    began_ns = self._wire.began_ns()
+                    whole = self._exports.complete(trial.exporting, whole, self._tables, began_ns, self.stopped)
                 if opened is not None:
                     whole = whole.model_copy(update=opened.facts(self._answers()))
             if self._watched is not None:
