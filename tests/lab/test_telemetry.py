@@ -79,17 +79,16 @@ def test_netflow_of_open_vswitch_counts_frames_exactly_and_bytes_of_ethernet(nam
     assert row.remark == "its bytes are those of Ethernet frames, and not of IP packets"
 
 
-@pytest.mark.parametrize("sampling", [1, 4])
 @pytest.mark.parametrize("name", [pytest.param("ovs-export", marks=needs(*PROGRAMS))])
-def test_ipfix_of_open_vswitch_counts_each_frame_twice(name: str, sampling: int) -> None:
+def test_ipfix_of_open_vswitch_counts_each_frame_twice(name: str) -> None:
     """Its templates come once in ten minutes: the tester listens before the first frame passes."""
-    with Lab(f"{name}?protocol=ipfix&sampling={sampling}") as lab:
+    with Lab(f"{name}?protocol=ipfix") as lab:
         row = exporter(telemetry(lab))
     assert row.case == "IPFIX of 127.0.0.1"
     assert row.remark == "each frame is counted 2 times"
 
 
-@pytest.mark.parametrize("version", ["5", "9", "10"])
+@pytest.mark.parametrize("version", ["5", "10"])
 @pytest.mark.parametrize("program", [pytest.param(SOFTFLOWD, marks=needs(SOFTFLOWD))], ids=["softflowd"])
 def test_records_of_softflowd_are_exact(program: Program, version: str, tmp_path: Path) -> None:
     timeouts = ["-t", "udp=1", "-t", "expint=1"]
