@@ -334,7 +334,7 @@ def _check(plan: Plan, capabilities: Capabilities) -> None:
 
 def _sentence(result: Result) -> str:
     """The verdict of each exporter."""
-    found = [row for row in result.rows if row.remark]
+    found = [row for row in result.rows if row.remark and row.figures]
     said = [join_texts(": ", [place(row), row.remark] if len(found) > 1 else [row.remark]) for row in found]
     return join_texts(" ", [join_texts("", [sentence_case(text), "."]) for text in said])
 
