@@ -131,8 +131,8 @@ def test_tables_hold_what_the_records_hold(found: ks.Measured) -> None:
         found.arrow("frames")
     with pytest.raises(
         ks.PlanError,
-        match=r"this run has no table 'nothing'; use figures, trials, streams, lost, lost_places, late_places, exports, "
-        r"changes, latencies$",
+        match=r"this run has no table 'nothing'; use figures, trials, streams, lost, lost_places, late_places, "
+        r"exports, changes, latencies$",
     ):
         found.arrow("nothing")
     with pytest.raises(ks.PlanError, match="kept no row of any frame; measure with --frames"):

@@ -23,7 +23,7 @@ class FlowKey(NamedTuple):
     destination_port: int
 
 
-class Seen(NamedTuple):
+class FlowHeader(NamedTuple):
     """What of a frame its first bytes show."""
 
     key: FlowKey
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
 
 
 @lru_cache(maxsize=16384)
-def _seen(header: bytes) -> Seen | None:
+def _flow_header(header: bytes) -> FlowHeader | None:
     layers = dissect(header)
     place = next((place for place, layer in enumerate(layers) if layer.name in _PROTOCOLS), None)
     if place is None:
@@ -42,7 +42,7 @@ def _seen(header: bytes) -> Seen | None:
     ports = [0, 0] if transport is None else [_value(transport, name, header) for name in ("sport", "dport")]
     width = 4 if ip.name == "IP" else 16
     addresses = [_value(ip, name, header).to_bytes(width, "big") for name in ("src", "dst")]
-    return Seen(FlowKey(addresses[0], addresses[1], _value(ip, _PROTOCOLS[ip.name], header), *ports), ip.start)
+    return FlowHeader(FlowKey(addresses[0], addresses[1], _value(ip, _PROTOCOLS[ip.name], header), *ports), ip.start)
 
 
 def _value(layer: Layer, name: str, header: bytes) -> int:
@@ -51,8 +51,8 @@ def _value(layer: Layer, name: str, header: bytes) -> int:
     return field.read(header)
 
 
-def seen(frame: bytes) -> Seen | None:
+def flow_header(frame: bytes) -> FlowHeader | None:
     """The flow of a frame, or of its beginning, by its outermost IP header; None if it has none."""
-    found = _seen(frame[:_HEADERS_BYTES])
+    found = _flow_header(frame[:_HEADERS_BYTES])
     # Longer headers, as behind tags and labels, are rare.
-    return found or (_seen(frame) if len(frame) > _HEADERS_BYTES else None)
+    return found or (_flow_header(frame) if len(frame) > _HEADERS_BYTES else None)

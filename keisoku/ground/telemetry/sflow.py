@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct, error
 
 from keisoku.ground.telemetry.exported import Exported, FlowCount, InterfaceCount, NoExportError
-from keisoku.ground.telemetry.flow_key import seen
+from keisoku.ground.telemetry.flow_key import flow_header
 
 PROTOCOL = "sFlow 5"
 VERSION = 5
@@ -64,7 +64,7 @@ def _flow_sample(kind: int, data: bytes) -> list[FlowCount]:
             continue
         protocol, length, _, size = Struct("!4I").unpack_from(record)
         frame = record[16 : 16 + size]
-        found = seen(frame) if protocol == _ETHERNET else None
+        found = flow_header(frame) if protocol == _ETHERNET else None
         return [FlowCount(None if found is None else found.key, 1, length, interface, one_in)]
     return [FlowCount(None, 1, 0, interface, one_in)]
 

@@ -64,7 +64,8 @@ class Account:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Streams of which nothing was exported though frames passed."""
-        return np.logical_and(self.sampled_frames == 0, self.least_frames > 0)
+        found: NDArray[np.bool_] = (self.sampled_frames == 0) & (self.least_frames > 0)
+        return found
 
     @property
     def other_counts(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from keisoku.ground.frame.variants import Frames
 from keisoku.ground.telemetry.exported import Exported, NoExportError
-from keisoku.ground.telemetry.flow_key import FlowKey, seen
+from keisoku.ground.telemetry.flow_key import FlowKey, flow_header
 from keisoku.ground.telemetry.flow_records import RecordReader
 from keisoku.ground.telemetry.sflow import VERSION, sflow
 from keisoku.subjects.device.record.exports import Exporter, Exports, FlowCounts, InterfaceCounts
@@ -105,7 +105,7 @@ def _flows_of(tables: Sequence[Frames]) -> tuple[dict[FlowKey, int], int | None]
     places = set()
     for stream, frames in enumerate(tables):
         for number in range(frames.count):
-            if (frame := seen(frames.frame(number))) is not None:
+            if (frame := flow_header(frames.frame(number))) is not None:
                 places.add(frame.ip_at)
                 found[frame.key] = stream if found.setdefault(frame.key, stream) == stream else -1
             else:

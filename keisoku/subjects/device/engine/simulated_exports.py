@@ -10,7 +10,7 @@ import numpy as np
 from keisoku.ground.frame.payload import FCS_BYTES
 from keisoku.ground.frame.variants import Frames
 from keisoku.ground.simulated_device.telemetry import Telemetry
-from keisoku.ground.telemetry.flow_key import seen
+from keisoku.ground.telemetry.flow_key import flow_header
 from keisoku.subjects.device.engine.exports import Datagram
 from keisoku.subjects.device.record.facts import StreamFacts
 
@@ -64,7 +64,7 @@ def _records(telemetry: Telemetry, counted: np.ndarray, tables: Sequence[Frames]
     records = []
     for stream, frames in enumerate(counted.tolist()):
         frame = tables[stream].frame(0)
-        found = seen(frame)
+        found = flow_header(frame)
         if not frames or found is None or len(found.key.source) != 4:
             continue
         key, bytes_ = found.key, frames * (len(frame) - found.ip_at)

@@ -106,9 +106,9 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
 
     'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'lost_places':
     lost frames that this host's kernel was seen to drop, where that was watched. 'late_places': a row for each part of
-    the way of the slowest frames, where that was watched. 'exports': what the device exported of each flow. 'changes': what differs in each kind
-    of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each frame, or for each
-    changed one; times are ns since the first was due; only if the run kept these rows.
+    the way of the slowest frames, where that was watched. 'exports': what the device exported of each flow. 'changes':
+    what differs in each kind of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for
+    each frame, or for each changed one; times are ns since the first was due; only if the run kept these rows.
     """
     log = TrialLog(directory)
     found: dict[str, Callable[[], pa.Table] | str | PlanError] = {

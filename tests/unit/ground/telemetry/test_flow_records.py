@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import pack
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,7 +60,7 @@ def set_of(number: int, content: bytes) -> bytes:
 
 
 def test_netflow_5_says_whole_flows() -> None:
-    own = {"src": "10.0.0.1", "dst": "10.0.0.2", "srcport": 5000, "dstport": 53, "prot": 17, "input": 3}
+    own: dict[str, Any] = {"src": "10.0.0.1", "dst": "10.0.0.2", "srcport": 5000, "dstport": 53, "prot": 17, "input": 3}
     record = NetflowRecordV5(dpkts=7, dOctets=700, first=4000, **own)
     packet = NetflowHeader() / NetflowHeaderV5(flowSequence=11, sysUptime=9000, samplingInterval=0x4040) / record
     said = RecordReader().read(bytes(packet / record))
