@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from keisoku._core import Wire
 from keisoku.errors import EngineError, PlanError
@@ -26,7 +26,6 @@ from keisoku.subjects.device.engine.connecting import PLACES, Connecting
 from keisoku.subjects.device.engine.device_events import DeviceEvents
 from keisoku.subjects.device.engine.drop_watch import DropWatch
 from keisoku.subjects.device.engine.engine import FrameSink, Progress, progress_of
-from keisoku.subjects.device.engine.export_listener import ExportListener
 from keisoku.subjects.device.engine.hop_watch import HopWatch
 from keisoku.subjects.device.engine.port_capture import PortCapture
 from keisoku.subjects.device.engine.traffic import Traffic
@@ -37,6 +36,9 @@ from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
+
+if TYPE_CHECKING:
+    from keisoku.subjects.device.engine.export_listener import ExportListener
 
 WARM_UP_S = 0.2
 """Before the first trial the path carries its highest load for so long: memory that is used for the first time
@@ -312,6 +314,8 @@ class WiredEngine:
         if trial.exporting is None:
             return None
         if self._listener is None:
+            from keisoku.subjects.device.engine.export_listener import ExportListener  # few trials listen for exports
+
             lab = self._context.get("lab")
             self._listener = ExportListener(trial.exporting, lab.get("exports") if isinstance(lab, dict) else None)
             self._opened.callback(self._listener.close)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pyroute2 import NetlinkError
 
@@ -29,7 +29,6 @@ from keisoku.subjects.device.engine.cpu_times import CpuTimes
 from keisoku.subjects.device.engine.device_events import DeviceEvents, EventThread
 from keisoku.subjects.device.engine.drop_watch import DropWatch
 from keisoku.subjects.device.engine.engine import FrameSink
-from keisoku.subjects.device.engine.export_listener import ExportListener
 from keisoku.subjects.device.engine.hop_watch import HopWatch
 from keisoku.subjects.device.engine.port_counters import Counters, read_all
 from keisoku.subjects.device.engine.stack_samples import StackSamples
@@ -41,6 +40,9 @@ from keisoku.subjects.device.record.event import Happened
 from keisoku.subjects.device.record.facts import Facts, Receiver
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.record.validity import still_arrive
+
+if TYPE_CHECKING:
+    from keisoku.subjects.device.engine.export_listener import ExportListener
 
 _REFUSED = "hardware refused: "
 """How a receiver reports this (`core/src/interface/stamping/received.rs`)."""

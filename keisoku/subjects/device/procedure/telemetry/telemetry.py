@@ -22,6 +22,7 @@ from keisoku.subjects.device.plan.plan import Plan
 from keisoku.subjects.device.procedure.telemetry.plot import telemetry_plot
 from keisoku.subjects.device.procedure.telemetry.settings import TelemetrySettings
 from keisoku.subjects.device.record.capabilities import Capabilities
+from keisoku.subjects.device.record.exports import Exports
 from keisoku.subjects.device.record.trial import Flow, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid
@@ -86,12 +87,12 @@ class _Said:
 
     def __init__(self, record: TrialRecord, size: int, settings: TelemetrySettings) -> None:
         self._record, self._size, self._settings = record, size, settings
+        self._exports = record.facts.exports or Exports()
         self.flags: list[Flag] = []
 
     def rows(self) -> list[Row]:
         """Of exporters, then of interfaces."""
-        exports = self._record.facts.exports
-        assert exports is not None
+        exports = self._exports
         if exports.tester_dropped:
             text = plural(
                 "the tester had no room for {count} export, so nothing is said of the device",
@@ -154,15 +155,13 @@ class _Said:
 
     def _bytes_ratio(self, account: Account) -> float | None:
         """Bytes of a counted frame by its true ones; None where they are not known."""
-        exports = self._record.facts.exports
-        assert exports is not None
         if account.bytes_a_frame is None:
             return None
         own = self._size
         if not account.exporter.protocol.startswith("sFlow"):
-            if exports.ip_at_bytes is None:
+            if self._exports.ip_at_bytes is None:
                 return None
-            own -= FCS_BYTES + exports.ip_at_bytes
+            own -= FCS_BYTES + self._exports.ip_at_bytes
         return account.bytes_a_frame / own
 
     def _judged(self, account: Account, figures: dict[str, Quantity]) -> list[str]:
@@ -255,8 +254,7 @@ class _Said:
 
     def _of_interfaces(self) -> list[Row]:
         facts = self._record.facts
-        assert facts.exports is not None
-        found, _ = readings(facts.exports, facts.sent.last_sent_ns, facts.sent.offered_frames)
+        found, _ = readings(self._exports, facts.sent.last_sent_ns, facts.sent.offered_frames)
         return [self._of_interface(reading) for reading in found]
 
     def _of_interface(self, reading: Reading) -> Row:
