@@ -22,11 +22,11 @@ LIGHT = 156
 """Commands that list or tell."""
 SETTINGS = 480
 """Commands that make their options of settings (pydantic, and the values of numpy that settings contain)."""
-PROCEDURE = 495
+PROCEDURE = 496
 """Commands of procedures: their options, and the generator and the plots that stand in the same entry."""
 MOST = {
     "latency": PROCEDURE,
-    **dict.fromkeys(suites(), 506),  # the entries of all procedures of a document
+    **dict.fromkeys(suites(), 507),  # the entries of all procedures of a document
     "--help": LIGHT,
     "system": LIGHT,
     "clock": LIGHT,
@@ -39,11 +39,11 @@ MOST = {
     "devices": 300,
     "lab": 601,  # every lab device; and psutil, which pyroute2 loads where it is there, as with Dask
     "clean": 440,
-    "replay": 703,
+    "replay": 705,
 }
 """For the help of commands; all others: `SETTINGS`."""
-FIRST_FRAME = 604
-WHOLE_TRIAL = 699
+FIRST_FRAME = 606
+WHOLE_TRIAL = 701
 COUNTED = """
 import atexit, sys
 counts = {}

@@ -132,7 +132,7 @@ def test_tables_hold_what_the_records_hold(found: ks.Measured) -> None:
     with pytest.raises(
         ks.PlanError,
         match=r"this run has no table 'nothing'; use figures, trials, streams, lost, lost_places, late_places, "
-        r"changes, latencies$",
+        r"exports, changes, latencies$",
     ):
         found.arrow("nothing")
     with pytest.raises(ks.PlanError, match="kept no row of any frame; measure with --frames"):

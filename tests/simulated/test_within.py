@@ -43,6 +43,7 @@ OWN["connection_capacity"] = {"connections": 16, "most_connections": 64}
 OWN["connection_rate"] = {"connections": 100}
 OWN["connection_teardown"] = {"connections": 100, "repetitions": 3}
 OWN["connection_throughput"] = {"connections": 100}
+OWN["telemetry"] = {"trial_s": 2, "flows": 10}
 OWN["incast"] = {"burst_frames": 8}
 SECONDS = {"buffering": 60, "microburst": 60, "address_caching": 60, "address_learning": 60, "reset": 60}
 SECONDS["group_capacity"] = 180

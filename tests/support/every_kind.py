@@ -45,6 +45,7 @@ PROCEDURES = {
     "marking": "--dut sim:{switch} --ports 1,2,3 --mark loss --code 10 --size 1518 --duration 0.1s",
     "port-map": "--dut sim:lsw4-gt-8ep --ports 1,2,3,4 --duration 50ms",
     "balance": "--dut lab:ecmp --ports 1,2,3 --size 128 --resolution 5% --fields --event member-lost --waits 0.1s",
+    "telemetry": "--dut lab:ovs-export?protocol=netflow --rate 1kpps --flows 5 --duration 1s --after 2s --waits 0.2s",
     "connection-capacity": "--dut lab:nat?table=2000 --waits 0.2s --connections 1000",
     "connection-rate": f"{_NAT} --maximum 20000",
     "connection-teardown": f"{_NAT} --repetitions 2",

@@ -44,6 +44,11 @@ MADE_UP = {
         seed = 31
         lost = 3
         outage_ns = 23_100_000
+        [telemetry]
+        one_in = 4
+        truly_one_in = 4.7
+        delay_ns = 31_000_000
+        seed = 5
         """,
     "learning": """
         ports = 6
@@ -123,6 +128,7 @@ PROCEDURES: tuple[tuple[Settings, dict[str, Settings]], ...] = (
             "errored_frames": {"trial_s": 0.02},
             "buffer_over_time": _RATE | {"trial_s": 2},
             "changes": _RATE | {"trial_s": 0.05},
+            "telemetry": _RATE | {"trial_s": 0.5, "flows": 23, "after_s": 1},
             "mlr": {"goals": "csit", "trial_s": 0.02, "sum_s": 0.1, "initial_s": 0.02},
         },
     ),
@@ -191,6 +197,7 @@ NEEDS = {
     "reset": "reset",
     "convergence": "interruptions",
     "balance": "spread",
+    "telemetry": "telemetry",
     # Devices of the others' kind hold every connection, which is the same figure twenty times.
     "connection_capacity": "connections",
     "connection_rate": "connections",

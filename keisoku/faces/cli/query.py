@@ -25,9 +25,9 @@ def command(runs: tuple[Path, ...], sql: str | None, form: str) -> None:
     Of several runs each table has the rows of all, and the column `directory` says of which run a row is. They may be
     of different measurements.
 
-    A run of a device has the tables trials, streams, lost, lost_places, late_places, changes, latencies, and frames if
-    it was measured with --frames. Any other run has a table for each folder of rows: probes, packets, streams,
-    intervals, …
+    A run of a device has the tables trials, streams, lost, lost_places, late_places, exports, changes, latencies, and
+    frames if it was measured with --frames. Any other run has a table for each folder of rows: probes, packets,
+    streams, intervals, …
 
     Frames have named queries, which stand in SQL like tables with parameters, or alone: latency_over_time, loss_bursts,
     around_losses, reorder_extents, worst_latencies and changed_frames.

@@ -21,6 +21,20 @@ _Outcome = TypeVar("_Outcome")
 _BACKLOG = 8
 
 
+def split_port(field: str, text: str) -> tuple[str, int]:
+    """HOST:PORT or HOST:PORT@NAMESPACE as the text of a place, and the port; an IPv6 address is in square brackets.
+
+    Raises PlanError for this field if it is not so. Whether the namespace exists is not looked at.
+    """
+    at, _, namespace = text.partition("@")
+    host, _, port = at.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        problem = f"'{text}' is no address with a port"
+        raise PlanError(field, problem, "write for example 198.51.100.1:6343, or [2001:db8::1]:6343")
+    return (f"{host}@{namespace}" if namespace else host), int(port)
+
+
 @dataclass(frozen=True)
 class Place:
     """`namespace` is a name in /run/netns or a path; None: the namespace of this process."""

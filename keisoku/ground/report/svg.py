@@ -100,8 +100,10 @@ def _values(traces: Sequence[Trace], key: str) -> list[Any]:
     found = [value for trace in traces for value in trace.get(key, ()) if value is not None]
     if key == "y":
         for trace in traces:
-            errors = trace.get("error_y", {}).get("array", ())
-            found += [y + error for y, error in zip(trace["y"], errors, strict=False) if y is not None]
+            errors = trace.get("error_y", {})
+            above = errors.get("array", ())
+            for sign, sizes in ((1, above), (-1, errors.get("arrayminus", above))):
+                found += [y + sign * size for y, size in zip(trace["y"], sizes, strict=False) if y is not None]
             found += [0.0] * (trace.get("type") == "bar")
     return found
 

@@ -35,8 +35,9 @@ class Axis:
         if self._log:
             low, high = math.log10(low), math.log10(high)
         room = max((high - low or abs(high) or 1.0) * 0.05, _LEAST_ROOM)
-        from_zero = given.get("rangemode") == "tozero" and low >= 0 and not self._log
-        self._low, self._high = (0.0 if from_zero else low - room), high + room
+        to_zero = given.get("rangemode") == "tozero" and not self._log
+        self._low = 0.0 if to_zero and low >= 0 else low - room
+        self._high = 0.0 if to_zero and high <= 0 < -low else high + room
         if "range" in given and given["range"] is not None:
             self._low, self._high = map(float, given["range"])
 

@@ -30,6 +30,7 @@ from keisoku.ground.simulated_device.faults import (
 from keisoku.ground.simulated_device.queueing import Bucket, Marking, Queue, Scheduler
 from keisoku.ground.simulated_device.section import FrameBytes, Nanoseconds, PartsPerMillion, Port, Section
 from keisoku.ground.simulated_device.spreading import Spread
+from keisoku.ground.simulated_device.telemetry import Telemetry
 
 _NOT_PART_OF_THE_MODEL = {
     "name",
@@ -42,6 +43,7 @@ _NOT_PART_OF_THE_MODEL = {
     "cable",
     "rewrite",
     "spread",
+    "telemetry",
 }
 
 
@@ -258,6 +260,8 @@ class SimulatedDevice(Section):
     """The first one that chooses a frame counts."""
     spread: Spread | None = None
     """None: every frame leaves by the port that it is meant for."""
+    telemetry: Telemetry | None = None
+    """None: it exports nothing."""
     host: Host | None = None
     """None: the tester's host never stops a sender."""
     scheduler: Scheduler = Scheduler()
@@ -347,6 +351,7 @@ SECTIONS: dict[str, type[Section]] = {
     "cable": Cable,
     "rewrite": Rewrite,
     "spread": Spread,
+    "telemetry": Telemetry,
     "host": Host,
     "scheduler": Scheduler,
     "queue": Queue,

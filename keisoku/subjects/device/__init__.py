@@ -50,6 +50,7 @@ GROUPS.update(
             "group_capacity": "keisoku.subjects.device.procedure.rfc3918.group_capacity",
             "port_map": "keisoku.subjects.device.procedure.own.port_map",
             "balance": "keisoku.subjects.device.procedure.balance.balance",
+            "telemetry": "keisoku.subjects.device.procedure.telemetry.telemetry",
         },
         "NATs and firewalls": {
             "connection_capacity": "keisoku.subjects.device.procedure.rfc9693.connection_capacity",

@@ -23,7 +23,7 @@ from keisoku.ground.lab.device.multicast_router import MulticastRouter
 from keisoku.ground.lab.device.nat64 import Nat64
 from keisoku.ground.lab.device.netem import Netem
 from keisoku.ground.lab.device.nftables import Firewall, Nat
-from keisoku.ground.lab.device.ovs import Ovs, OvsMpls, OvsSelect, OvsVxlan
+from keisoku.ground.lab.device.ovs import Ovs, OvsExport, OvsMpls, OvsSelect, OvsVxlan
 from keisoku.ground.lab.device.router import Router
 from keisoku.ground.lab.device.schedule import Etf, Mqprio, Taprio
 from keisoku.ground.lab.device.serial_line import SerialLine
@@ -38,7 +38,7 @@ from keisoku.ground.lab.device.wireguard import Wireguard
 
 KINDS: dict[str, tuple[type[LabDevice], ...]] = {
     "wires, switches and routers": (
-        *(Cable, FaultyWire, Bridge, Ovs, Router, BgpRouter, MulticastRouter),
+        *(Cable, FaultyWire, Bridge, Ovs, OvsExport, Router, BgpRouter, MulticastRouter),
         *(Nat, Nat64, Firewall),
     ),
     "links, VLANs and networks of their own": (Bond, Team, Vlan, Macvlan, Vrf, Hsr),

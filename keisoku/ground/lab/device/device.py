@@ -58,6 +58,8 @@ class LabDevice(Frozen, ABC):
     """A process pinned to the DUT's core forwards; the kernel only passes frames to it."""
 
     # What of `ability.py` it can do.
+    exports_to: ClassVar[str] = ""
+    """Address and UDP port in its first namespace to which it exports telemetry; empty: it exports none."""
     leads: ClassVar[bool] = False
     resets: ClassVar[bool] = False
     counts: ClassVar[bool] = False

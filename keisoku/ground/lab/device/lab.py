@@ -211,6 +211,7 @@ class Lab(Lifetime):
             "dut_core": self._dut_core(),
             "dut_receives_by": self._receive_core,
             "processes": self._daemons.numbers if self._daemons else [],
+            "exports": f"{self.device.exports_to}@{self._places[0].name}" if self.device.exports_to else None,
             "namespaces": [namespace.name for namespace in self._namespaces],
         }
 

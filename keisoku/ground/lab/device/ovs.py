@@ -11,7 +11,7 @@ from keisoku.ground.host.program import Program
 from keisoku.ground.lab.device.device import LabDevice, Site
 from keisoku.ground.lab.device.passage import HOPS, Passage, inside
 from keisoku.ground.lab.device.port import LabPort
-from keisoku.ground.lab.device.vswitch import PROGRAMS, Vswitch, await_carriers
+from keisoku.ground.lab.device.vswitch import PROGRAMS, Vswitch, await_carriers, configure
 from keisoku.ground.lab.device.vxlan import NETWORK, TunnelEnd
 from keisoku.ground.lab.device.weights import WeightsText, weights_of
 
@@ -61,6 +61,44 @@ class Ovs(_Switched):
     def _macs(self, port: LabPort) -> tuple[str, ...]:
         number = port.mac.rsplit(":", 1)[1]
         return port.mac, *(f"02:6b:74:{n >> 8:02x}:{n & 0xFF:02x}:{number}" for n in range(1, self.flows))
+
+
+class OvsExport(_Switched):
+    """A learning switch that exports what it forwards: sFlow, NetFlow 5 or IPFIX.
+
+    Of IPFIX it counts each frame where it arrives and where it leaves, as Open vSwitch does by default.
+    """
+
+    family: ClassVar[str] = "ovs-export"
+    title: ClassVar[str] = "Open vSwitch with telemetry"
+    parameters: ClassVar[str] = "protocol=sflow, netflow or ipfix&sampling=64 (not of netflow)"
+    exports_to: ClassVar[str] = "127.0.0.1:6343"
+
+    protocol: Literal["sflow", "netflow", "ipfix"] = "sflow"
+    sampling: int = Field(1, ge=1, le=10_000)
+
+    def build(self, site: Site) -> None:
+        """Make the switch."""
+        with IPRoute() as ip:
+            ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
+        switch = Vswitch(site.daemons, site.core)
+        switch.bridge(_SWITCH, *(str(port.dut_interface) for port in site.ports), learning=True)
+
+    def begin(self, site: Site) -> None:
+        """Let it export every second. It sends the templates of IPFIX with its first export and then every ten minutes,
+        so nothing may pass it before the tester listens."""
+        super().begin(site)
+        target = f'targets="{self.exports_to}"'
+        match self.protocol:
+            case "sflow":
+                # It samples one of a frame's first 128 bytes.
+                made = ["sFlow", "agent=lo", target, f"sampling={self.sampling}", "polling=1", "header=128"]
+            case "netflow":
+                made = ["NetFlow", target, "active_timeout=1"]
+            case "ipfix":
+                made = ["IPFIX", target, f"sampling={self.sampling}", "cache_active_timeout=1"]
+        made = ["--id=@export", "create", *made, "--", "set", "bridge", _SWITCH, f"{self.protocol}=@export"]
+        configure(site.daemons, *made)
 
 
 _HASHED = ("eth_src", "eth_dst", "ip_src", "ip_dst", "ipv6_src", "ipv6_dst", "ipv6_label", "udp_src", "udp_dst")

@@ -91,4 +91,9 @@ def await_carriers(daemons: Daemons, ports: Sequence[LabPort]) -> None:
     """
     for port in ports:
         condition = ["wait-until", "interface", str(port.dut_interface), "link_state=up"]
-        _VSCTL.run(f"--db=unix:{daemons.directory / 'db.sock'}", f"--timeout={_PATIENCE_S}", *condition)
+        configure(daemons, *condition)
+
+
+def configure(daemons: Daemons, *words: str) -> None:
+    """Run `ovs-vsctl` on the switch that these daemons are."""
+    _VSCTL.run(f"--db=unix:{daemons.directory / 'db.sock'}", f"--timeout={_PATIENCE_S}", *words)

@@ -82,6 +82,7 @@ class SimulatedEngine:
         self._then: list[bytes] = []
         self._connecting: Connecting | None = None
         self._forgot_ns = 0
+        self._seed = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -93,7 +94,7 @@ class SimulatedEngine:
             max_frame_bytes=MAX_FRAME_BYTES,
             simulated=True,
             exact=True,
-            abilities=frozenset({"anywhere", "compare", "connections", "marks", "multicast", "switches"}),
+            abilities=frozenset({"anywhere", "compare", "connections", "exports", "marks", "multicast", "switches"}),
             transmit_stamp=_STAMP,
             receive_stamp=_STAMP,
             resolution_ns=self._device.resolution_ns,
@@ -148,7 +149,7 @@ class SimulatedEngine:
         except RuntimeError as error:
             raise EngineError(str(error)) from error
         self._intended_frames = sum(one.frames for one in streams)
-        self._trial, self._watched, self._frames = trial, found, frames
+        self._trial, self._watched, self._frames, self._seed = trial, found, frames, seed
 
     def _spread(self, trial: Trial, streams: Sequence[Stream]) -> Trial:
         """Makes the device again for the flows of this trial, if it spreads them; the trial with what begins it."""
@@ -182,6 +183,16 @@ class SimulatedEngine:
         self._connecting = connecting
         self._simulation.pass_time(asked.settle_ns)
         return connecting
+
+    def _with_exports(self, trial: Trial, facts: Facts) -> Facts:
+        """The facts with what the device exported; one that exports nothing is silent."""
+        from keisoku.subjects.device.engine.exports import read_exports  # few trials listen for exports
+        from keisoku.subjects.device.engine.simulated_exports import simulated_exports
+
+        tables, telemetry = self._traffic.tables(trial), self._device.telemetry
+        load_ns = facts.sent.last_sent_ns
+        sent = [] if telemetry is None else simulated_exports(telemetry, facts.streams, tables, load_ns, self._seed)
+        return facts.model_copy(update={"exports": read_exports(sent, tables, {})})
 
     def _addresses(self, trial: Trial) -> str | None:
         """Addresses that the core needs where the device reads them: those in the frames, and those learned before.
@@ -276,6 +287,8 @@ class SimulatedEngine:
             if self._watched is not None:
                 facts = self._watched.complete(facts)
             facts = facts.set_apart(self._traffic.streams_beside(trial))
+            if trial.exporting is not None:
+                facts = self._with_exports(trial, facts)
             if self._connecting is not None:
                 answering = [flow.connections == "answer" for flow in trial.flows]
                 answers = [self._simulation.words()[answering.index(True)]] if True in answering else []

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from keisoku._core import Wire
 from keisoku.errors import EngineError, PlanError
@@ -36,6 +36,9 @@ from keisoku.subjects.device.record.capabilities import Ability, Capabilities
 from keisoku.subjects.device.record.facts import Facts
 from keisoku.subjects.device.record.gaps import Gap
 from keisoku.subjects.device.record.trial import NS_PER_S, Phases, Trial
+
+if TYPE_CHECKING:
+    from keisoku.subjects.device.engine.export_listener import ExportListener
 
 WARM_UP_S = 0.2
 """Before the first trial the path carries its highest load for so long: memory that is used for the first time
@@ -120,6 +123,7 @@ class WiredEngine:
             self._hops = stack.enter_context(closing(HopWatch(ports))) if why_late else None
             self._opened = stack.pop_all()
         self._running: WiredTrial | None = None
+        self._listener: ExportListener | None = None
         self._warm = not warm_up or is_inside()
         cpus = sorted(os.sched_getaffinity(0) - {core})[:SENDERS_CPUS]
         self._full_speed = None if is_inside() else FullSpeed(cpus)
@@ -154,7 +158,7 @@ class WiredEngine:
         if set(senders) == {"xdp"} and all(port.on_host for port in self._ports):
             found.add("batches")
         if self._opens is opened_here:
-            found.add("drops")
+            found |= {"drops", "exports"}
         return found
 
     def start(self, trial: Trial, stream: int, seed: int, frames: FrameSink | None = None) -> None:
@@ -211,6 +215,8 @@ class WiredEngine:
             openings,
             self._drops,
             self._hops,
+            self._listens(trial),
+            self._traffic.tables(trial) if trial.exporting else (),
             stream + len(openings),
         )
         self._running.start()
@@ -302,6 +308,18 @@ class WiredEngine:
         if self._running is None:
             raise EngineError("no trial was started")
         return self._running
+
+    def _listens(self, trial: Trial) -> ExportListener | None:
+        """What keeps the device's exports, if they are asked for: opened once for all trials."""
+        if trial.exporting is None:
+            return None
+        if self._listener is None:
+            from keisoku.subjects.device.engine.export_listener import ExportListener  # few trials listen for exports
+
+            lab = self._context.get("lab")
+            self._listener = ExportListener(trial.exporting, lab.get("exports") if isinstance(lab, dict) else None)
+            self._opened.callback(self._listener.close)
+        return self._listener
 
     def _begin_capture(self) -> None:
         if self._capture is not None:

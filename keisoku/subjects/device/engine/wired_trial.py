@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pyroute2 import NetlinkError
 
 from keisoku._core import Wire
 from keisoku.errors import EngineError
+from keisoku.ground.frame.variants import Frames
 from keisoku.ground.host.cpu_counters import CpuCounters, counted
 from keisoku.ground.host.cpu_time import of_processes
 from keisoku.ground.host.full_speed import FullSpeed
@@ -39,6 +40,9 @@ from keisoku.subjects.device.record.event import Happened
 from keisoku.subjects.device.record.facts import Facts, Receiver
 from keisoku.subjects.device.record.trial import NS_PER_S, Trial
 from keisoku.subjects.device.record.validity import still_arrive
+
+if TYPE_CHECKING:
+    from keisoku.subjects.device.engine.export_listener import ExportListener
 
 _REFUSED = "hardware refused: "
 """How a receiver reports this (`core/src/interface/stamping/received.rs`)."""
@@ -127,6 +131,8 @@ class WiredTrial(TrialThread):
         openings: Sequence[Callable[..., CoreLoad]],
         drops: DropWatch | None,
         hops: HopWatch | None,
+        exports: ExportListener | None,
+        tables: Sequence[Frames],
         first_stream: int,
     ) -> None:
         """Where `openings` open connections, each of them and then `load` is made of what is known of these by then,
@@ -134,6 +140,7 @@ class WiredTrial(TrialThread):
         super().__init__()
         self._openings = openings
         self._drops, self._hops, self._first_stream = drops, hops, first_stream
+        self._exports, self._tables = exports, tables
         self._watched = watched
         self._full_speed = full_speed
         self._device_cpu, self._processes = device_cpu, processes
@@ -151,8 +158,9 @@ class WiredTrial(TrialThread):
 
     def carry_out(self) -> None:
         """RFC 2544 §23 b to e; a)'s routing updates have no meaning for a static lab."""
+        trial = self._trial
         # Some drivers reset their link for the program of an xdp port.
-        self._wire.ready(not self._trial.links_may_fail)
+        self._wire.ready(not trial.links_may_fail)
         for port in self._ports:
             port.check_speed()
         self._learn()
@@ -164,8 +172,13 @@ class WiredTrial(TrialThread):
             self._senders_cpu = self._full_speed.wait(self.stopped)
         if not self.stopped.is_set():
             with ExitStack() as stack:
+                if self._exports is not None and trial.exporting is not None:
+                    self._exports.begin(trial.exporting, self.stopped)
                 opened = self._open(stack)
                 whole = self._followed()
+                if self._exports is not None and trial.exporting is not None:
+                    began_ns = self._wire.began_ns()
+                    whole = self._exports.complete(trial.exporting, whole, self._tables, began_ns, self.stopped)
                 if opened is not None:
                     whole = whole.model_copy(update=opened.facts(self._answers()))
             if self._watched is not None:

@@ -19,6 +19,7 @@ Ability = Literal[
     "connections",
     "cost",
     "drops",
+    "exports",
     "marks",
     "multicast",
     "switches",
@@ -28,7 +29,8 @@ errored frames that a NIC does not send (§5.9). anywhere: counts frames at whic
 commands of the host can be events, whose time is known on the clock of the frames. compare: compares the headers of
 every frame that arrives with those that are expected. connections: opens connections before a load and sees from where
 each arrives (RFC 9693). batches: times batches of frames on the CPU of this host that the device uses too. cost: the
-same also over a cable. drops: tells where in this host's kernel a frame was dropped. marks: sees which frames arrived
+same also over a cable. drops: tells where in this host's kernel a frame was dropped. exports:
+keeps what the device exports about the frames. marks: sees which frames arrived
 with CE, or with another class than they were sent with. multicast: accounts for each frame at several ports (RFC
 3918). switches: starts, pauses and ends flows of a running trial one by one, and counts them while it runs."""
 

@@ -12,6 +12,7 @@ from keisoku.subjects.device.record.changes import StreamChanges
 from keisoku.subjects.device.record.counts import Marked, Sent, Tracked
 from keisoku.subjects.device.record.drops import Drops
 from keisoku.subjects.device.record.event import Happened
+from keisoku.subjects.device.record.exports import Exports
 from keisoku.subjects.device.record.interference import Interference, PortCounters
 from keisoku.subjects.device.record.opening import Opened
 from keisoku.subjects.device.record.stacks import Stacks
@@ -197,6 +198,8 @@ class Facts(Frozen):
     """Where in the kernel frames were lost; None where nobody watched."""
     waits: Waits | None = None
     """Where the slowest frames were in this host's kernel; only where that was watched."""
+    exports: Exports | None = None
+    """What the device exported about the frames; None where nobody listened."""
 
     @property
     def slowdown(self) -> float:

@@ -79,6 +79,14 @@ _LATE_PLACES = pa.schema(
         ("of_tester", pa.bool_()),
     ]
 )
+_EXPORTS = pa.schema(
+    [
+        *_STREAM,
+        *((name, pa.string()) for name in ("protocol", "address")),
+        *((name, pa.int64()) for name in ("arrived_ns", "interface", "one_in", "frames", "bytes")),
+        ("older", pa.bool_()),
+    ]
+)
 _CHANGES = pa.schema(
     [
         *_STREAM,
@@ -98,9 +106,9 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
 
     'trials', 'streams': counts. 'lost': ranges of sequence numbers, and between which departures (ns). 'lost_places':
     lost frames that this host's kernel was seen to drop, where that was watched. 'late_places': a row for each part of
-    the way of the slowest frames, where that was watched. 'changes': what differs in each kind
-    of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for each frame, or for each
-    changed one; times are ns since the first was due; only if the run kept these rows.
+    the way of the slowest frames, where that was watched. 'exports': what the device exported of each flow. 'changes':
+    what differs in each kind of changed frames. 'latencies': histogram of every frame's latency. 'frames': a row for
+    each frame, or for each changed one; times are ns since the first was due; only if the run kept these rows.
     """
     log = TrialLog(directory)
     found: dict[str, Callable[[], pa.Table] | str | PlanError] = {
@@ -109,6 +117,7 @@ def tables(directory: RunDirectory) -> dict[str, Callable[[], pa.Table] | str | 
         "lost": lambda: _of_streams(log.records(), _LOST, _lost),
         "lost_places": lambda: _lost_places(log.records()),
         "late_places": lambda: _late_places(log.records()),
+        "exports": lambda: _exports(log.records()),
         "changes": lambda: _changes(log.records()),
         "latencies": lambda: _of_streams(log.records(), _LATENCIES, _latencies),
     }
@@ -242,6 +251,30 @@ def _late_places(records: Iterable[TrialRecord]) -> pa.Table:
             columns[name] = words.take(pa.array(place))
         made.append(pa.table(columns, schema=_LATE_PLACES))
     return pa.concat_tables(made) if made else _LATE_PLACES.empty_table()
+
+
+def _exports(records: Iterable[TrialRecord]) -> pa.Table:
+    """A row for each sampled frame or record of a flow; without a stream where it is none of the trial's."""
+    made = []
+    for record in records:
+        if (exports := record.facts.exports) is None:
+            continue
+        exporter, stream, arrived_ns, interface, one_in, frames, bytes_, older = exports.flows.rows.T
+        numbers = np.array([*(one.stream for one in record.facts.streams), -1], np.int64)[stream]
+        columns = {
+            "trial": pa.array(np.full(len(stream), record.index)),
+            "stream": pa.array(numbers, mask=stream < 0),
+            "protocol": pa.array([one.protocol for one in exports.exporters], pa.string()).take(pa.array(exporter)),
+            "address": pa.array([one.address for one in exports.exporters], pa.string()).take(pa.array(exporter)),
+            "arrived_ns": pa.array(arrived_ns),
+            "interface": pa.array(interface),
+            "one_in": pa.array(one_in, mask=one_in == 0),
+            "frames": pa.array(frames),
+            "bytes": pa.array(bytes_),
+            "older": pa.array(older == 1),
+        }
+        made.append(pa.table(columns, schema=_EXPORTS))
+    return pa.concat_tables(made) if made else _EXPORTS.empty_table()
 
 
 def _lost(tracked: Tracked) -> list[dict[str, object]]:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from keisoku.frozen import Frozen
 from keisoku.subjects.device.record.event import Event
+from keisoku.subjects.device.record.exports import Exporting
 from keisoku.subjects.device.record.opening import Opening
 
 NS_PER_S = 1_000_000_000
@@ -207,19 +208,22 @@ class Trial(Frozen):
 
     opening: Opening | None = None
     """Connections that are opened before the load."""
+    exporting: Exporting | None = None
+    """What the device exports about the frames is kept; None: nobody listens."""
 
     @property
     def whole_ns(self) -> int:
         """Length with all its phases (RFC 2544 §23), if its load is not ended early."""
-        return self.before_load_ns + self.duration_ns + self.phases.drain_ns + self.phases.rest_ns
+        after_ns = self.phases.drain_ns + self.phases.rest_ns + (self.exporting.after_ns if self.exporting else 0)
+        return self.before_load_ns + self.duration_ns + after_ns
 
     @property
     def before_load_ns(self) -> int:
-        """How long learning and the opening of connections take before its load begins."""
+        """How long learning, the opening of connections and the wait for exports take before its load begins."""
         learning_ns = self.phases.learning_wait_ns if self.phases.learning else 0
         opening_ns = sum(load.duration_ns + self.phases.drain_ns for load in self.opening_loads)
         opening_ns += self.opening.wait_ns + self.opening.settle_ns if self.opening else 0
-        return learning_ns + opening_ns
+        return learning_ns + opening_ns + (self.exporting.before_ns if self.exporting else 0)
 
     @property
     def opening_load(self) -> Trial:

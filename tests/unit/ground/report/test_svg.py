@@ -86,6 +86,15 @@ def plot(**more: object) -> Plot:
     return made
 
 
+def test_intervals_below_zero_lie_on_the_axis_and_so_does_zero() -> None:
+    """Their lower ends were cut off."""
+    ends = Interval(lower=-8, upper=-1)
+    plot = Plot("name", "", {"xaxis": {"type": "category"}, "yaxis": axis("%")})
+    plot.add({"x": ["one"], **points([Quantity(value=-4, unit="%", interval=ends)], 1, "black", "circle")})
+    ticks = re.findall(r">(−?-?[0-9.]+)</text>", svg(plot))
+    assert {"0", "-8"} <= {tick.replace("−", "-") for tick in ticks}
+
+
 def test_a_small_number_is_a_power_of_ten_and_not_a_program_s_text() -> None:
     names = [name for _, name in Axis({"type": "log"}, [1e-5, 1.0], 0, 600).ticks()]
     assert "10⁻⁵" in names and not any("e" in name for name in names)

@@ -1,0 +1,1 @@
+"""Exports of network devices about the traffic that they forward: sFlow, NetFlow and IPFIX, as their bytes say it."""

@@ -1,0 +1,1 @@
+"""Whether what a device exports about its traffic is true."""

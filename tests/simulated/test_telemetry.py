@@ -1,0 +1,155 @@
+"""What simulated devices export about their traffic, held against the truth: samplers, records, and what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.simulated_trials import carry_out, device, plan
+
+import keisoku as ks
+from keisoku.errors import PlanError
+from keisoku.ground.run.result import Result, Row
+from keisoku.subjects.device.plot.device import Device
+from keisoku.subjects.device.procedure.telemetry.plot import telemetry_plot
+from keisoku.subjects.device.procedure.telemetry.settings import TelemetrySettings
+from keisoku.subjects.device.record.run import DeviceRun
+from keisoku.subjects.device.record.trial_record import TrialRecord
+
+EXACT = 'protocol = "netflow"\n'
+
+
+def telemetry(own: str | None, more: str = "", seed: int = 1, **given: Any) -> tuple[Result, list[TrialRecord]]:
+    toml = "ports = 2\n" + more + ("" if own is None else f"[telemetry]\n{own}")
+    settings = {"trial_s": 5, "flows": 50} | given
+    source = plan("telemetry", frame_bytes=[128], seed=seed, telemetry=settings)
+    return carry_out(source, device(toml))
+
+
+def only(result: Result) -> Row:
+    (row,) = result.rows
+    return row
+
+
+def values(row: Row) -> dict[str, float]:
+    return {name: quantity.value for name, quantity in row.figures.items()}
+
+
+def test_a_record_of_each_flow_is_exact() -> None:
+    result, (record,) = telemetry(EXACT)
+    row = only(result)
+    assert row.case == "NetFlow 5 of 198.51.100.1"
+    assert row.remark == "every flow is counted exactly"
+    found = values(row)
+    assert (found["bias"], found["byte_bias"], found["missing_flows"], found["lost_exports"]) == (0, 0, 0, 0)
+    assert (found["samples"], found["flows"]) == (record.facts.tracked.forwarded_frames, 50)
+    assert found["export_delay"] == pytest.approx(1e9)
+    assert not result.flags
+
+
+def test_frames_that_the_device_loses_may_be_counted_or_not() -> None:
+    lossy = "[loss]\nratio = 0.1\n"
+    result, (record,) = telemetry(EXACT, lossy)
+    assert record.facts.tracked.lost_frames > 0
+    assert only(result).remark == "every flow is counted exactly"
+
+
+def test_a_sampler_that_says_the_truth_is_believed() -> None:
+    result, _ = telemetry("one_in = 16\n", sampling=16)
+    row = only(result)
+    assert row.remark == "what it exports is true: it looks at one frame in 16"
+    low, high = row.figures["sampled_one_in"].bounds or (0, 0)
+    assert low < 16 < high
+    assert row.figures["bias"].bounds is not None
+    assert values(row)["stated_one_in"] == 16
+
+
+def test_a_sampler_whose_rate_is_off_is_found() -> None:
+    result, _ = telemetry("one_in = 16\ntruly_one_in = 20\n", trial_s=20)
+    assert only(result).remark.endswith("of the frames are not counted")
+    assert [flag.name for flag in result.flags] == ["false-telemetry"]
+    low, high = only(result).figures["sampled_one_in"].bounds or (0, 0)
+    assert low < 20 < high
+
+
+def test_a_sampler_that_is_configured_otherwise_than_it_says_is_found() -> None:
+    result, _ = telemetry("one_in = 16\n", sampling=32)
+    assert "its exports state one in 16" in only(result).remark
+
+
+@pytest.mark.parametrize("own", [EXACT, "one_in = 4\n", 'one_in = 8\nprotocol = "netflow"\n'])
+def test_frames_that_are_counted_twice_are_found(own: str) -> None:
+    result, _ = telemetry(own + "copies = 2\n")
+    assert only(result).remark == "each frame is counted 2 times"
+
+
+def test_flows_without_a_record_are_found() -> None:
+    result, _ = telemetry(EXACT + "missing = 0.1\n")
+    missing = int(values(only(result))["missing_flows"])
+    assert 0 < missing < 20
+    assert f"{missing} flows are missing" in only(result).remark
+
+
+def test_flows_without_a_sample_are_no_fault_where_few_frames_are_sampled() -> None:
+    result, _ = telemetry("one_in = 512\n", flows=400, trial_s=4)
+    row = only(result)
+    assert values(row)["missing_flows"] > 0
+    assert row.remark == "what it exports is true: it looks at one frame in 512"
+
+
+def test_flows_that_are_never_sampled_are_found() -> None:
+    result, _ = telemetry("one_in = 8\nmissing = 0.04\n", trial_s=10, flows=100)
+    assert "missing, which sampling does not explain" in only(result).remark
+
+
+def test_exports_that_do_not_arrive_are_counted_by_their_numbers() -> None:
+    result, (record,) = telemetry("one_in = 8\nlost = 0.1\n")
+    row = only(result)
+    assert record.facts.exports is not None
+    (exporter,) = record.facts.exports.exporters
+    assert values(row)["lost_exports"] == exporter.missing > 0
+    assert "did not arrive, by their sequence numbers" in row.remark
+
+
+def test_every_export_is_a_row_of_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "device.toml"
+    file.write_text(f"ports = 2\n[telemetry]\n{EXACT}")
+    run = ks.measure("telemetry", dut=f"sim:{file}", flows=5, trial_s=1, frame_bytes=128, out=tmp_path / "run")
+    rows = run.query("select stream, frames, one_in, older from exports order by stream").to_pylist()
+    assert [row["frames"] for row in rows] == [2000] * 5
+    assert {(row["one_in"], row["older"]) for row in rows} == {(1, False)}
+
+
+def test_a_silent_device_says_nothing() -> None:
+    result, _ = telemetry(None)
+    assert only(result).figures == {}
+    assert only(result).remark.startswith("nothing was exported until")
+    assert not result.flags
+
+
+def test_the_load_is_as_long_as_the_resolution_needs() -> None:
+    settings = TelemetrySettings(sampling=64, resolution_percent=5)
+    assert settings.length_s(10_000) == 63
+    assert TelemetrySettings(sampling=1).length_s(10_000) == 10
+    assert TelemetrySettings(trial_s=3).length_s(10_000) == 3
+
+
+def test_frames_without_ports_are_refused() -> None:
+    with pytest.raises(PlanError, match="no ports by which exporters tell flows apart"):
+        TelemetrySettings().modifier("ethernet", "1")
+
+
+@pytest.mark.parametrize("text", ["here", "198.51.100.1", "198.51.100.1:0", ":6343", "198.51.100.1:99999"])
+def test_an_address_without_a_port_is_refused(text: str) -> None:
+    with pytest.raises(PlanError, match="is no address with a port"):
+        TelemetrySettings(listen=text)
+
+
+def test_the_plot_has_a_point_for_each_exporter() -> None:
+    result, _ = telemetry(EXACT)
+    plot = telemetry_plot([Device(0, "test", DeviceRun(Path(), {}, {}, [], [result]))])
+    assert plot is not None
+    (trace,) = plot.traces
+    assert list(trace["y"]) == [0]
+    assert telemetry_plot([]) is None
