@@ -73,7 +73,7 @@ check)
     ;;
 test)
     daemons="frr lldpd keepalived tayga openvswitch-switch nginx vsftpd openssh-server prometheus"
-    daemons="$daemons kea-dhcp4-server kea-dhcp6-server softflowd pmacct"
+    daemons="$daemons kea-dhcp4-server kea-dhcp6-server pmacct"
     # shellcheck disable=SC2086  # one word a package
     new=$(missing $daemons)
     # Labs run daemons of their own in their namespaces; the host's are not wanted, and lldpd would speak on its ports.

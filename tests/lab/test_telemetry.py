@@ -1,4 +1,4 @@
-"""Exports of real programs, held against the truth: Open vSwitch, and softflowd and pmacct beside a bridge.
+"""Exports of real programs, held against the truth: Open vSwitch, and pmacct beside a bridge.
 
 Each is used as its own manual says; what Open vSwitch does otherwise than its manual is in docs/telemetry.md.
 """
@@ -25,7 +25,6 @@ from keisoku.subjects.device.procedure.telemetry.telemetry import EXPORTER, INTE
 pytestmark = pytest.mark.lab
 
 WAITS = {"learning_wait_s": 0.05, "drain_s": 2.0, "rest_s": 0.0}
-SOFTFLOWD = Program("softflowd", "softflowd")
 PMACCT = Program("pmacctd", "pmacct")
 EXPORTS_TO = "127.0.0.1:6343"
 
@@ -86,17 +85,6 @@ def test_ipfix_of_open_vswitch_counts_each_frame_twice(name: str) -> None:
         row = exporter(telemetry(lab))
     assert row.case == "IPFIX of 127.0.0.1"
     assert row.remark == "each frame is counted 2 times"
-
-
-@pytest.mark.parametrize("version", ["5", "10"])
-@pytest.mark.parametrize("program", [pytest.param(SOFTFLOWD, marks=needs(SOFTFLOWD))], ids=["softflowd"])
-def test_records_of_softflowd_are_exact(program: Program, version: str, tmp_path: Path) -> None:
-    timeouts = ["-t", "udp=1", "-t", "expint=1"]
-    own = ["-p", str(tmp_path / "pid"), "-c", str(tmp_path / "ctl"), "-v", version, "-i", "PORT", "-n", EXPORTS_TO]
-    with bridge_with(program.name, "-d", *own, *timeouts) as (lab, listen):
-        result = telemetry(lab, listen=listen, after_s=6)
-    assert exporter(result).remark == "every flow is counted exactly"
-    assert not result.flags
 
 
 @pytest.mark.parametrize(("version", "protocol"), [("9", "NetFlow 9"), ("10", "IPFIX")])

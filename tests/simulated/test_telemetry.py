@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from support.simulated_trials import carry_out, device, plan
 import keisoku as ks
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
+from keisoku.ground.telemetry.flow_records import RecordReader
+from keisoku.subjects.device.engine.exports import Datagram, read_exports
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.procedure.telemetry.plot import telemetry_plot
 from keisoku.subjects.device.procedure.telemetry.settings import TelemetrySettings
@@ -110,6 +113,20 @@ def test_exports_that_do_not_arrive_are_counted_by_their_numbers() -> None:
     (exporter,) = record.facts.exports.exporters
     assert values(row)["lost_exports"] == exporter.missing > 0
     assert "did not arrive, by their sequence numbers" in row.remark
+
+
+@pytest.mark.parametrize("numbers", [[0, 3, 8], [2, 7, 10]], ids=["of the first flow", "of the last flow"])
+def test_exporters_that_number_their_last_flow_miss_nothing(numbers: list[int]) -> None:
+    """Open vSwitch's NetFlow and softflowd's IPFIX number it; exports of theirs were said to be missing."""
+    readers: dict[str, RecordReader] = {}
+    datagrams = [
+        Datagram(0, "198.51.100.1", pack("!HHIIIIBBH", 5, count, 0, 0, 0, number, 0, 0, 0) + bytes(48 * count))
+        for number, count in zip(numbers, (3, 5, 3), strict=True)
+    ]
+    (exporter,) = read_exports(datagrams, [], readers).exporters
+    assert exporter.missing == 0
+    (exporter,) = read_exports([datagrams[0], datagrams[2]], [], readers).exporters
+    assert exporter.missing > 0
 
 
 def test_every_export_is_a_row_of_a_table(tmp_path: Path) -> None:

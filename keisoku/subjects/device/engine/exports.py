@@ -39,13 +39,20 @@ class _Source:
     """Number of each datagram, and by how much it brings the number forward."""
 
     def missing(self) -> int:
-        """What is not there of all numbers between the lowest and the highest; datagrams may overtake each other."""
+        """What is not there of all numbers between the lowest and the highest; datagrams may overtake each other.
+
+        A number is that of the first flow in the datagram (RFC 7011 §3.1), or of the last: Open vSwitch's NetFlow and
+        softflowd's IPFIX have that. What is missing by both is missing.
+        """
         if not self.sequences:
             return 0
         first = self.sequences[0][0]
-        places = [((number - first + _WRAP // 2) % _WRAP - _WRAP // 2, counted) for number, counted in self.sequences]
-        least, most = min(places), max(places)
-        return max(0, most[0] + most[1] - least[0] - sum(counted for _, counted in places))
+        places = sorted(
+            ((number - first + _WRAP // 2) % _WRAP - _WRAP // 2, counted) for number, counted in self.sequences
+        )
+        counts = [counted for _, counted in places]
+        grown = places[-1][0] - places[0][0]
+        return max(0, grown - max(sum(counts[:-1]), sum(counts[1:])))
 
 
 def read_exports(

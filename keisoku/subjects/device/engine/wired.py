@@ -190,7 +190,8 @@ class WiredEngine:
                 openings.append(partial(self._load, own, stream + number, seed))
             load = partial(self._load, trial, stream + len(openings), seed)
         # The first batches may be late, as any others: what they have in common is measured.
-        if not self._warm and trial.batch_frames is None:
+        # An exporter that is slower than the ports would still be busy with those of the warm-up.
+        if not self._warm and trial.batch_frames is None and trial.exporting is None:
             warm_up = self._load(self._warm_up(trial), _WARM_UP_STREAM, 0)
             self._warm = True
         else:
