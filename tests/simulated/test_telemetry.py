@@ -13,10 +13,14 @@ import keisoku as ks
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
 from keisoku.ground.telemetry.flow_records import RecordReader
+from keisoku.subjects.device.calibration.bias import Bias
 from keisoku.subjects.device.engine.exports import Datagram, read_exports
+from keisoku.subjects.device.engine.simulated import SimulatedEngine
+from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.plot.device import Device
 from keisoku.subjects.device.procedure.telemetry.plot import telemetry_plot
 from keisoku.subjects.device.procedure.telemetry.settings import TelemetrySettings
+from keisoku.subjects.device.procedure.telemetry.telemetry import PROCEDURE
 from keisoku.subjects.device.record.run import DeviceRun
 from keisoku.subjects.device.record.trial_record import TrialRecord
 
@@ -136,6 +140,29 @@ def test_every_export_is_a_row_of_a_table(tmp_path: Path) -> None:
     rows = run.query("select stream, frames, one_in, older from exports order by stream").to_pylist()
     assert [row["frames"] for row in rows] == [2000] * 5
     assert {(row["one_in"], row["older"]) for row in rows} == {(1, False)}
+
+
+def test_exports_of_other_flows_alone_accuse_nobody() -> None:
+    """As of a device that translates addresses: its flows are others than those that were sent."""
+    _, (record,) = telemetry(EXACT)
+    strange = pack("!HHIIIIBBH", 5, 1, 0, 0, 0, 0, 0, 0, 0) + bytes(48)
+    exports = read_exports([Datagram(0, "198.51.100.1", strange)], [], {})
+    changed = record.model_copy(update={"facts": record.facts.model_copy(update={"exports": exports})})
+    source = plan("telemetry", frame_bytes=[128], telemetry={"trial_s": 5, "flows": 50})
+    generator = PROCEDURE.generator(MethodInput(source, SimulatedEngine(device("ports = 2\n")).capabilities, Bias()))
+    next(generator)
+    with pytest.raises(StopIteration) as ended:
+        generator.send(changed)
+    row = only(ended.value.value)
+    assert row.remark.startswith("none of its exports is of the flows that were sent")
+    assert "bias" not in row.figures
+    assert not ended.value.value.flags
+
+
+def test_a_client_of_the_server_opens_no_port_of_it() -> None:
+    with pytest.raises(PlanError, match="a port of the server"):
+        PROCEDURE.from_afar({"listen": "198.51.100.1:6343"})
+    PROCEDURE.from_afar({"flows": 3})
 
 
 def test_a_silent_device_says_nothing() -> None:

@@ -22,6 +22,8 @@ from keisoku.subjects.device.record.trial import NS_PER_S
 FIELD = "telemetry.listen"
 _ROOM_BYTES = 64 << 20
 _DATAGRAM_BYTES = 1 << 16
+_MOST_BYTES = 256 << 20
+"""Of all datagrams of a trial: what comes after them is dropped, and counted as if the socket had no room."""
 _RXQ_OVFL, _RCVBUFFORCE = 40, 33
 """Linux' SO_RXQ_OVFL and SO_RCVBUFFORCE, which Python's socket module does not name."""
 _LOOK_S = 0.05
@@ -51,7 +53,8 @@ class ExportListener:
         self._lock = threading.Lock()
         self._datagrams: list[tuple[int, str, bytes]] = []
         self._readers: dict[str, RecordReader] = {}
-        self._dropped, self._dropped_before = 0, 0
+        self._bytes = 0
+        self._dropped, self._dropped_before, self._beyond = 0, 0, 0
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="keisoku-exports", daemon=True)
         self._thread.start()
@@ -77,8 +80,9 @@ class ExportListener:
 
     def _read(self, tables: Sequence[Frames], start_ns: int) -> Exports:
         with self._lock:
-            kept, self._datagrams = self._datagrams, []
-            dropped, self._dropped_before = self._dropped - self._dropped_before, self._dropped
+            kept, self._datagrams, self._bytes = self._datagrams, [], 0
+            dropped, self._dropped_before = self._dropped - self._dropped_before + self._beyond, self._dropped
+            self._beyond = 0
         datagrams = (Datagram(at_ns - start_ns, address, data) for at_ns, address, data in kept)
         return read_exports(datagrams, tables, self._readers, dropped)
 
@@ -88,7 +92,11 @@ class ExportListener:
             with suppress(TimeoutError):
                 data, beside, _, source = self._socket.recvmsg(_DATAGRAM_BYTES, socket.CMSG_SPACE(4))
                 with self._lock:
-                    self._datagrams.append((time.monotonic_ns(), address_text(source), data))
+                    if self._bytes < _MOST_BYTES:
+                        self._datagrams.append((time.monotonic_ns(), address_text(source), data))
+                        self._bytes += len(data)
+                    else:
+                        self._beyond += 1
                     for level, kind, content in beside:
                         if (level, kind) == (socket.SOL_SOCKET, _RXQ_OVFL):
                             (self._dropped,) = struct.unpack("I", content)

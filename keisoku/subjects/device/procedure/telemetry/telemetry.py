@@ -6,7 +6,8 @@ against these counts.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from typing import Any
 
 from keisoku.errors import PlanError
 from keisoku.ground.frame.payload import FCS_BYTES
@@ -130,12 +131,12 @@ class _Said:
     def _of_exporter(self, account: Account) -> Row:
         figures: dict[str, Quantity] = {}
         flows = len(account.most_frames)
-        if flows:
+        if account.samples:
             likely, low, high = account.ratio
             figures["bias"] = _percent(likely, low, high)
             if (bytes_ratio := self._bytes_ratio(account)) is not None:
                 figures["byte_bias"] = _percent(*(one * bytes_ratio for one in (likely, low, high)))
-            if account.one_in > 1 and account.samples:
+            if account.one_in > 1:
                 most = int(account.most_frames.sum())
                 ends = Interval(lower=account.one_in / high, upper=account.one_in / low, confidence=CONFIDENCE)
                 figures["sampled_one_in"] = Quantity(value=most / account.samples, unit="", interval=ends)
@@ -168,8 +169,12 @@ class _Said:
         """The verdict, and what is to be known beside it."""
         said, wrong = [], []
         bias = figures.get("bias")
-        if bias is None:
+        if not len(account.most_frames):
             said.append(phrase("nothing is known, as every flow began before this run: give another --seed"))
+        elif bias is None:
+            said.append(
+                phrase("none of its exports is of the flows that were sent: does the device change addresses or ports?")
+            )
         else:
             wrong = self._wrong(account, bias, figures.get("byte_bias"))
             said += wrong or [self._right(account)]
@@ -330,6 +335,13 @@ def _check(plan: Plan, capabilities: Capabilities) -> None:
     settings.modifier(plan.contents()[0].headers, "")
 
 
+def _from_afar(settings: Mapping[str, Any]) -> None:
+    """Raises PlanError for a port of the server."""
+    if settings.get("listen"):
+        problem = "a port of the server may only be given on its own command line"
+        raise PlanError("telemetry.listen", problem, "leave it out, and use a lab or a simulated device")
+
+
 def _sentence(result: Result) -> str:
     """The verdict of each exporter."""
     found = [row for row in result.rows if row.remark and row.figures]
@@ -357,6 +369,7 @@ PROCEDURE = Procedure(
     pace={"before_s": 0.5, "after_s": 3.0},
     foretells=_foretold,
     check=_check,
+    from_afar=_from_afar,
     plots=(telemetry_plot,),
     sentence=_sentence,
     adds=lambda result: [said] if (said := _sentence(result)) else [],
