@@ -180,8 +180,10 @@ mod tests {
         for now_ns in [PERIOD_NS, PERIOD_NS + 1, 2 * PERIOD_NS, 3 * PERIOD_NS - 1] {
             meter.work_when_due(now_ns);
         }
+        assert_eq!(meter.pieces().len(), 2);
+        // The host may interrupt a piece, which then counts for nothing.
         let found = meter.take();
-        assert_eq!(found.pieces, 2);
-        assert!(found.total_ns >= 2 * found.fastest_ns && found.fastest_ns > 0);
+        assert!((1..=2).contains(&found.pieces));
+        assert!(found.total_ns >= found.pieces * found.fastest_ns && found.fastest_ns > 0);
     }
 }
