@@ -19,7 +19,8 @@ NAMES = [
     "ipsec", "xfrm", "netem", "netem?delay=1ms", "tbf", "htb", "hfsc", "cbs", "codel", "fq_codel", "pie", "red",
     "cake", "cake?tins=diffserv4", "ets", "mqprio", "mqprio?classes=8", "taprio", "etf",
     "diamond?bfd=off", "bgp", "vrrp", "stp", "ecmp", "ecmp?policy=3&fields=src,label&weights=1:2", "lag",
-    "lag?mode=balance-rr", "lag?hash=layer2", "ovs-select", "ovs-select?fields=eth_src", "multicast-router", "serial",
+    "lag?mode=balance-rr", "lag?hash=layer2", "ovs-select", "ovs-select?fields=eth_src", "ovs-export",
+    "multicast-router", "serial",
     "police", "police?rate=100kpps", "gate", "flower", "flower?mark=10",
 ]  # fmt: skip
 GROWTH = {

@@ -122,7 +122,8 @@ impl Options {
             false => libc::IP_PMTUDISC_DONT,
         };
         set(socket, level, discovery, discover)?;
-        if self.is_ipv6() && self.bind.ip().is_unspecified() {
+        // A raw socket is of one version.
+        if self.kind == Kind::Udp && self.is_ipv6() && self.bind.ip().is_unspecified() {
             // It serves IPv4 as well, which has its own options.
             set(socket, libc::SOL_IPV6, libc::IPV6_V6ONLY, 0)?;
             set(socket, libc::SOL_IP, libc::IP_RECVTTL, 1)?;
