@@ -16,7 +16,7 @@ from keisoku.subjects.stream.outage.measure import last_record
 from keisoku.subjects.stream.outage.session import OutageSession
 from keisoku.subjects.stream.outage.settings import OutageSettings
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long_form, pytest.mark.timeout(900)]
 PATIENCE_S = 120.0
 CLOCK_NS = 10_000_000
 """/proc/uptime has two digits behind the point."""
