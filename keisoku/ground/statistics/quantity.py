@@ -76,6 +76,15 @@ class Quantity(Frozen):
             return None
         return self.value - self.uncertainty, self.value + self.uncertainty
 
+    @property
+    def negated(self) -> Quantity:
+        """The figure with the other sign, without its budget. It must be no bound, which would be one of the other
+        side."""
+        ends = self.interval and Interval(
+            lower=-self.interval.upper, upper=-self.interval.lower, confidence=self.interval.confidence
+        )
+        return self.model_copy(update={"value": -self.value, "interval": ends, "budget": ()})
+
     def scaled(self, factor: float, unit: str) -> Quantity:
         """The figure times an exact number above zero, in another unit; without its budget, which is in the old one."""
         changed: dict[str, Any] = {"value": self.value * factor, "unit": unit, "budget": ()}
@@ -91,3 +100,8 @@ class Quantity(Frozen):
         values: dict[str, Any] = handler(self)
         absent = {name for name in ("budget", "interval", "bound", "covers") if not getattr(self, name)}
         return {key: value for key, value in values.items() if key not in absent}
+
+
+def count(number: int, unit: str = "") -> Quantity:
+    """So many of what the unit says, which is exact."""
+    return Quantity(value=number, unit=unit, uncertainty=0.0)

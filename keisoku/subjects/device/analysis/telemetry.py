@@ -152,18 +152,17 @@ class Reading:
     """Modulo 2^32."""
 
 
-def readings(exports: Exports, load_ns: int, frames: int) -> tuple[list[Reading], int]:
-    """Of the interfaces and directions that carried the trial's frames, and how many interfaces were not read before
-    the load and after it."""
-    rows, found, unread = exports.interfaces.rows, [], 0
+def readings(exports: Exports, load_ns: int, frames: int) -> list[Reading]:
+    """Of the interfaces and directions that carried the trial's frames, as far as they were read before the load and
+    after it."""
+    rows, found = exports.interfaces.rows, []
     for number, interface in dict.fromkeys(map(tuple, rows[:, :2].tolist())):
         own = rows[(rows[:, 0] == number) & (rows[:, 1] == interface)]
         before, after = own[own[:, 2] <= 0], own[own[:, 2] > load_ns]
         if not len(before) or not len(after):
-            unread += 1
             continue
         for inwards, column in ((True, 3), (False, 5)):
             grown = int(after[-1, column] - before[-1, column]) % _WRAP
             if _CARRIES * frames < grown < _WRAP // 2:
                 found.append(Reading(exports.exporters[number], interface, inwards, grown))
-    return found, unread
+    return found

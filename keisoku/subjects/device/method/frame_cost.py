@@ -331,8 +331,7 @@ def _kernel_ns(record: TrialRecord) -> int:
 
 
 def _sum(one: Quantity, other: Quantity) -> Quantity:
-    ends = other.interval and Interval(lower=-other.interval.upper, upper=-other.interval.lower)
-    return difference(one, other.model_copy(update={"value": -other.value, "interval": ends}))
+    return difference(one, other.negated)
 
 
 def _per_core(own: Quantity) -> Quantity | None:

@@ -401,6 +401,11 @@ class Plan(RunSettings):
         return tuple(to_networks(content, self.networks) for content in found) if self.networks > 1 else found
 
     @property
+    def describes_flows(self) -> bool:
+        """Whether it says more of the frames than their headers, size and pacing."""
+        return bool(self.stream or self.modify or self.mix or self.streams > 1 or self.networks > 1)
+
+    @property
     def paced_fps(self) -> float | None:
         """The only load of a sending port that the gaps of the pacing make; None without gaps.
 

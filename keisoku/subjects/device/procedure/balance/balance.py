@@ -14,7 +14,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.report import digits
 from keisoku.ground.run.result import Flag, Result, Row
 from keisoku.ground.statistics.multinomial import deviation_found
-from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.quantity import Interval, Quantity, count
 from keisoku.language import join_texts, phrase, plural, sentence_case
 from keisoku.subjects.device.analysis.balance import FlowWay, Spraying, Verdict, flow_ways, judge, spraying
 from keisoku.subjects.device.entry import Procedure
@@ -34,7 +34,7 @@ from keisoku.subjects.device.procedure.balance.settings import (
     parts,
     prime,
 )
-from keisoku.subjects.device.procedure.balance.tester import Tester, count
+from keisoku.subjects.device.procedure.balance.tester import Tester
 from keisoku.subjects.device.record.capabilities import Capabilities
 from keisoku.subjects.device.record.trial import Flow, Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
@@ -307,7 +307,7 @@ def _foretold(plan: Plan, capabilities: Capabilities) -> list[str]:
 def _check(plan: Plan, capabilities: Capabilities) -> None:
     """Raises PlanError for settings that do not fit the ports, the headers or the device."""
     settings = plan.settings_of(BalanceSettings)
-    if plan.stream or plan.modify or plan.mix or plan.streams > 1 or plan.networks > 1:
+    if plan.describes_flows:
         problem = "balance makes its flows itself, of one size each"
         remedy = "leave out --modify, --streams, --networks, mixes and [[stream]]; --vary names the fields that differ"
         raise PlanError("headers", problem, remedy)

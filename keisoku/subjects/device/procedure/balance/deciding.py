@@ -6,11 +6,12 @@ from collections.abc import Generator, Sequence
 from math import ceil, log
 
 from keisoku.ground.run.result import Row
+from keisoku.ground.statistics.quantity import count
 from keisoku.language import join_texts, phrase
 from keisoku.subjects.device.analysis.balance import FlowWay, flow_ways
 from keisoku.subjects.device.procedure.balance.fields import HashField
 from keisoku.subjects.device.procedure.balance.settings import TRIAL_FLOWS, prime
-from keisoku.subjects.device.procedure.balance.tester import Tester, count
+from keisoku.subjects.device.procedure.balance.tester import Tester
 from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord
 from keisoku.subjects.device.record.validity import why_invalid

@@ -6,10 +6,10 @@ from collections.abc import Generator, Sequence
 from math import ceil, isfinite
 
 from keisoku.ground.run.result import Row
-from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.quantity import Interval, Quantity, count
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.outage import Between, Impact, Reach, reaches
-from keisoku.subjects.device.procedure.balance.tester import Tester, count
+from keisoku.subjects.device.procedure.balance.tester import Tester
 from keisoku.subjects.device.record.event import Event
 from keisoku.subjects.device.record.trial import Trial
 from keisoku.subjects.device.record.trial_record import TrialRecord

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from keisoku.ground.statistics.quantity import Quantity
 from keisoku.language import phrase
 from keisoku.subjects.device.method.method_input import MethodInput
 from keisoku.subjects.device.method.search import RETRIES
@@ -71,8 +70,3 @@ class Tester:
             if record.valid:
                 break
         return record
-
-
-def count(number: int, unit: str = "") -> Quantity:
-    """An exact count of flows, or of what the unit says."""
-    return Quantity(value=number, unit=unit, uncertainty=0.0)

@@ -13,7 +13,7 @@ from statistics import median
 
 from keisoku.errors import PlanError
 from keisoku.ground.run.result import Result, Row
-from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.quantity import Interval, Quantity, count
 from keisoku.language import join_texts, phrase, plural
 from keisoku.subjects.device.analysis.hops import hop_counts
 from keisoku.subjects.device.analysis.outage import (
@@ -155,7 +155,7 @@ def _hops(record: TrialRecord, size: int, settings: ConvergenceSettings) -> list
     for one in hop_counts(record):
         loops = one.is_loop(watch_ns, round_ns)
         times = {"first": one.first_ns, "last": one.last_ns, "longest": one.longest_ns}
-        figures = {"frames": _count(one.frames, "frames"), "flows": _count(one.flows, "")}
+        figures = {"frames": count(one.frames, "frames"), "flows": count(one.flows)}
         figures |= {name: Quantity(value=time_ns / 1e9, unit="s") for name, time_ns in times.items()}
         found.append(
             Row(
@@ -261,16 +261,12 @@ def _figures(record: TrialRecord, reach: Reach, stop: Between | None) -> dict[st
         "duplicated": sum(impact.duplicated for impact in impacts),
         "reordered": sum(impact.reordered for impact in impacts),
     }
-    figures |= {name: _count(number, "") for name, number in counts.items()}
-    return figures | {name: _count(number, "frames") for name, number in frames.items()}
+    figures |= {name: count(number) for name, number in counts.items()}
+    return figures | {name: count(number, "frames") for name, number in frames.items()}
 
 
 def _has_moved(impact: Impact) -> bool:
     return impact.port_before != impact.port_after
-
-
-def _count(number: int, unit: str) -> Quantity:
-    return Quantity(value=number, unit=unit, uncertainty=0.0)
 
 
 def _time(time: Between) -> Quantity:

@@ -13,7 +13,7 @@ from keisoku.errors import PlanError
 from keisoku.ground.frame.payload import FCS_BYTES
 from keisoku.ground.report import digits
 from keisoku.ground.run.result import Flag, Result, Row, place
-from keisoku.ground.statistics.quantity import Interval, Quantity
+from keisoku.ground.statistics.quantity import Interval, Quantity, count
 from keisoku.language import join_texts, phrase, plural, sentence_case
 from keisoku.subjects.device.analysis.telemetry import CONFIDENCE, Account, Reading, accounts, readings, samples_needed
 from keisoku.subjects.device.entry import Procedure
@@ -141,12 +141,12 @@ class _Said:
                 ends = Interval(lower=account.one_in / high, upper=account.one_in / low, confidence=CONFIDENCE)
                 figures["sampled_one_in"] = Quantity(value=most / account.samples, unit="", interval=ends)
         if account.one_in_said is not None:
-            figures["stated_one_in"] = _count(account.one_in_said)
+            figures["stated_one_in"] = count(account.one_in_said)
         figures |= {
-            "samples": _count(account.samples),
-            "flows": _count(flows),
-            "missing_flows": _count(int(account.missing.sum())),
-            "lost_exports": _count(account.exporter.missing),
+            "samples": count(account.samples),
+            "flows": count(flows),
+            "missing_flows": count(int(account.missing.sum())),
+            "lost_exports": count(account.exporter.missing),
         }
         if account.last_ns is not None:
             delay_ns = account.last_ns - self._record.facts.sent.last_sent_ns
@@ -216,7 +216,7 @@ class _Said:
         elif low > 0:
             found.append(phrase("{share} too many frames are counted", share=digits.text(bias)))
         elif high < 0:
-            text = digits.text(_negated(bias))
+            text = digits.text(bias.negated)
             found.append(phrase("{share} of the frames are not counted", share=text))
         missing = int(account.missing.sum())
         if missing and (account.one_in == 1 or not account.is_explained):
@@ -259,7 +259,7 @@ class _Said:
 
     def _of_interfaces(self) -> list[Row]:
         facts = self._record.facts
-        found, _ = readings(self._exports, facts.sent.last_sent_ns, facts.sent.offered_frames)
+        found = readings(self._exports, facts.sent.last_sent_ns, facts.sent.offered_frames)
         return [self._of_interface(reading) for reading in found]
 
     def _of_interface(self, reading: Reading) -> Row:
@@ -269,8 +269,8 @@ class _Said:
         least = facts.tracked.forwarded_frames
         off = 100 * (reading.frames / passed - 1)
         figures = {
-            "counter_frames": _count(reading.frames, "frames"),
-            "true_frames": _count(passed, "frames"),
+            "counter_frames": count(reading.frames, "frames"),
+            "true_frames": count(passed, "frames"),
             "counter_error": Quantity(value=off, unit="%", uncertainty=0.0),
         }
         name = {"address": reading.exporter.address, "interface": reading.interface}
@@ -298,18 +298,6 @@ def _percent(ratio: float, low: float, high: float) -> Quantity:
     return Quantity(value=value, unit="%", interval=ends)
 
 
-def _negated(one: Quantity) -> Quantity:
-    ends = one.interval
-    if ends is None:
-        return one.model_copy(update={"value": -one.value})
-    turned = Interval(lower=-ends.upper, upper=-ends.lower, confidence=ends.confidence)
-    return one.model_copy(update={"value": -one.value, "interval": turned})
-
-
-def _count(number: int, unit: str = "") -> Quantity:
-    return Quantity(value=number, unit=unit, uncertainty=0.0)
-
-
 def _foretold(plan: Plan, capabilities: Capabilities) -> list[str]:
     """How many samples the resolution needs."""
     settings = plan.settings_of(TelemetrySettings)
@@ -328,7 +316,7 @@ def _check(plan: Plan, capabilities: Capabilities) -> None:
     """Raises PlanError for several directions, and for headers whose flows no exporter tells apart."""
     if plan.pairs() != [(0, 1)]:
         raise PlanError("pattern", "telemetry is measured from one port to one other", "leave it out")
-    if plan.stream or plan.modify or plan.mix or plan.streams > 1 or plan.networks > 1:
+    if plan.describes_flows:
         problem = "telemetry makes its flows itself, of one size each"
         raise PlanError("headers", problem, "leave out --modify, --streams, --networks, mixes and [[stream]]")
     settings = plan.settings_of(TelemetrySettings)
@@ -363,7 +351,7 @@ PROCEDURE = Procedure(
         "frames": "counter_frames true_frames",
         "ns": "export_delay",
     },
-    example="keisoku telemetry --dut 'lab:ovs-sflow?sampling=64' --sampling 64",
+    example="keisoku telemetry --dut 'lab:ovs-export?sampling=64' --sampling 64",
     sizes="128",
     needs=("exports",),
     pace={"before_s": 0.5, "after_s": 3.0},
